@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: everything that a change must pass, in the order in which it fails fastest.
 //!
-//! `cargo xtask reference`: writes `docs/findings.md` from the rules of all targets. A test of the command line fails when it is stale.
+//! `cargo xtask reference`: writes the pages of docs/ that come from the code. Tests of the command line fail when one is stale.
 //!
 //! `cargo xtask python`: builds the wheel and runs its tests.
 
@@ -149,11 +149,12 @@ fn ci() -> Result<(), String> {
     acceptance(root)
 }
 
-/// Writes the pages that come from the code: all rules, all commands with their options.
+/// Writes the pages that come from the code: all rules, all commands with their options, all JSON outputs with their keys.
 fn reference() -> Result<(), String> {
     let root = root()?;
     page(root, &["explain", "--markdown"], "docs/findings.md")?;
-    page(root, &["completions", "--markdown"], "docs/commands.md")
+    page(root, &["completions", "--markdown"], "docs/commands.md")?;
+    page(root, &["schema", "--markdown"], "docs/json-reference.md")
 }
 
 /// Writes what a command prints to a page.
@@ -187,6 +188,7 @@ fn python(root: &Path) -> Result<(), String> {
         "ml_dtypes",
         "pyarrow",
         "pytest",
+        "jsonschema",
         "mypy",
     ])?;
     if root.join(wheels).exists() {

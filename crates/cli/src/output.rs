@@ -4,7 +4,10 @@ use crate::failure::Failure;
 use crate::terminal;
 use chipless_report::SCHEMA_VERSION;
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// How to print the answer.
@@ -49,20 +52,45 @@ pub(crate) fn asks_for_json(arguments: &[OsString]) -> bool {
     arguments.iter().any(alone) || arguments.windows(2).any(pair)
 }
 
+/// What a command that was asked for JSON prints when it fails; the exit status is the same as without.
+#[derive(JsonSchema, Serialize)]
+pub(crate) struct Failed<'a> {
+    /// Version of the form.
+    schema_version: u32,
+    /// The file or the option that it is about; null where the command line was not understood.
+    program: Option<&'a str>,
+    /// What happened.
+    failure: Reason<'a>,
+}
+
+/// Why a command failed.
+#[derive(JsonSchema, Serialize)]
+struct Reason<'a> {
+    /// `unreadable`, `refused` (errors were found), `unsupported`, `limit`, `deadlock`, `fault` (while it ran) or `misuse`.
+    kind: &'static str,
+    /// What was expected and what was found.
+    message: &'a str,
+    /// `findings` as in `check`; `deadlock`: who waits for what; `finding` of a workload file: code, line, column and message.
+    #[serde(flatten)]
+    #[schemars(with = "BTreeMap<String, Value>")]
+    details: BTreeMap<&'static str, Value>,
+}
+
 /// What a failure prints in place of the answer.
 pub(crate) fn print_failure(failure: &Failure) -> Result<(), Failure> {
     let Some(what) = failure.what() else {
         return Ok(());
     };
-    let mut object = json!({
-        "schema_version": SCHEMA_VERSION,
-        "program": what.subject,
-        "failure": { "kind": what.kind.name(), "message": what.message },
-    });
-    for (key, value) in failure.details() {
-        object["failure"][key] = value;
-    }
-    terminal::print_json(&object)
+    let details = failure.details().into_iter().collect();
+    terminal::print_json(&Failed {
+        schema_version: SCHEMA_VERSION,
+        program: Some(&what.subject),
+        failure: Reason {
+            kind: what.kind.name(),
+            message: &what.message,
+            details,
+        },
+    })
 }
 
 /// What a command line that was not understood prints in place of the answer.
@@ -70,9 +98,13 @@ pub(crate) fn print_misuse(error: &clap::Error) -> Result<(), Failure> {
     let text = error.render().to_string();
     let message = text.lines().next().unwrap_or_default();
     let message = message.strip_prefix("error: ").unwrap_or(message);
-    terminal::print_json(&json!({
-        "schema_version": SCHEMA_VERSION,
-        "program": Value::Null,
-        "failure": { "kind": chipless::FailureKind::Misuse.name(), "message": message },
-    }))
+    terminal::print_json(&Failed {
+        schema_version: SCHEMA_VERSION,
+        program: None,
+        failure: Reason {
+            kind: chipless::FailureKind::Misuse.name(),
+            message,
+            details: BTreeMap::new(),
+        },
+    })
 }

@@ -5,9 +5,10 @@
 //! the frequent ones out: of what is left, the sampled sets have their share, and so have their misses.
 
 use crate::figures::Figures;
+use schemars::JsonSchema;
 
 /// Lines touched, found and missed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, serde::Serialize)]
 pub struct CacheCounts {
     /// Lines touched.
     pub accesses: u64,

@@ -2,10 +2,11 @@
 
 use crate::synthetic::Synthetic;
 use chipless_sim::InstanceId;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Time of a job in picoseconds by what it went into. The sum is the time from arrival to the end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Breakdown {
     /// Before the push, and after the completion.
     pub host: i64,
@@ -45,7 +46,7 @@ impl Breakdown {
 }
 
 /// How a job ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// It came to its end.
@@ -61,7 +62,7 @@ pub enum Status {
 }
 
 /// A time at which a job had to give up its place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Preemption {
     /// When it was asked to.
     pub request_ps: u64,
@@ -77,7 +78,7 @@ pub struct Preemption {
 }
 
 /// A job that has left, as `--jobs` writes it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Record {
     /// Its stream.
     pub stream: String,

@@ -1,9 +1,10 @@
 //! Translation of addresses: a set-associative TLB, page walks with few slots, prefetch of the page that follows.
 
 use crate::figures::Figures;
+use schemars::JsonSchema;
 
 /// Pages looked up, found, missed, and fetched before they were asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, serde::Serialize)]
 pub struct TlbCounts {
     /// Pages looked up.
     pub lookups: u64,

@@ -7,6 +7,7 @@ use crate::setup::{Program, Setup};
 use crate::synthetic::TaskKind;
 use crate::totals::Simulated;
 use crate::workload::{Engine, Source};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,71 +15,112 @@ use std::collections::{BTreeMap, BTreeSet};
 const SCHEMA_VERSION: u32 = 1;
 
 /// The whole result.
-#[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Report {
+    /// Version of the form.
     pub schema_version: u32,
+    /// The workload, as the command line named it.
     pub workload: String,
+    /// The machine's name.
     pub machine: String,
+    /// Seed of everything that is drawn at random.
     pub seed: u64,
+    /// For how long jobs arrive; null where only their number ends them.
     pub duration_ns: Option<f64>,
+    /// When the last job left.
     pub end_ns: f64,
+    /// In the order of the workload.
     pub streams: Vec<StreamReport>,
+    /// In the order of the workload.
     pub contexts: Vec<ContextReport>,
+    /// Jain's index of the contexts' shares: 1 where all are equal.
     pub fairness: f64,
+    /// The device as a whole.
     pub device: DeviceReport,
+    /// What shared resources carried.
     pub resources: Vec<ResourceReport>,
+    /// On how many figures the result rests, by grade.
     pub grades: BTreeMap<&'static str, u64>,
+    /// How far the result moves with all assumed figures.
     pub sensitivity: Sensitivity,
+    /// One for each change that was asked for.
     pub what_if: Vec<WhatIf>,
 }
 
 /// Of one stream.
-#[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct StreamReport {
+    /// Its name.
     pub name: String,
+    /// Its context.
     pub context: String,
+    /// Its program, as the workload names it.
     pub program: String,
+    /// Jobs that arrived.
     pub jobs: u64,
+    /// Jobs that came to their end.
     pub done: u64,
+    /// Jobs whose ring was full for too long.
     pub rejected: u64,
+    /// Pushes that were refused because the ring was full.
     pub busy: u64,
+    /// Jobs that ended with an earlier one of their context.
     pub aborted: u64,
+    /// Jobs that touched an address that is not mapped.
     pub faults: u64,
+    /// Jobs that did not go on.
     pub hangs: u64,
+    /// Done jobs that took longer than the deadline.
     pub missed: u64,
+    /// Latency of one job on the idle device with the same figures; null where it does not end.
     pub alone_ns: Option<f64>,
+    /// Mean latency over `alone_ns`.
     pub slowdown: Option<f64>,
+    /// From arrival to the end, of done jobs.
     pub latency_ns: Latency,
+    /// What the mean latency went into.
     pub breakdown_ns: BreakdownReport,
+    /// Jobs that were there at a time, on average.
     pub mean_in_system: f64,
+    /// Done jobs a second.
     pub throughput_per_s: f64,
 }
 
 /// Latencies of done jobs.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 pub struct Latency {
+    /// The mean.
     pub mean: f64,
+    /// Half of the jobs took no longer.
     pub p50: f64,
+    /// Nine tenths took no longer.
     pub p90: f64,
+    /// All but one of a hundred took no longer.
     pub p99: f64,
+    /// The longest.
     pub max: f64,
 }
 
 /// Means over done jobs; they sum to the mean latency.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 pub struct BreakdownReport {
+    /// Before the push, and after the completion.
     pub host: f64,
+    /// Refused pushes and the doorbell.
     pub ring: f64,
+    /// The wait for its place.
     pub scheduler: f64,
+    /// Before the first task and after the last.
     pub firmware: f64,
+    /// Nothing else went on than walks of page tables.
     pub translation: f64,
+    /// What sharing and the cache add; less than nothing where the cache helps.
     pub memory: f64,
+    /// The program alone on the device.
     pub execution: f64,
+    /// The wait for its place after it gave it up, and what a reset undid.
     pub preempted: f64,
+    /// Saving and restoring its state.
     pub save_restore: f64,
 }
 
@@ -100,65 +142,79 @@ impl BreakdownReport {
 }
 
 /// Of one context.
-#[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ContextReport {
+    /// Its name.
     pub name: String,
+    /// Its process.
     pub process: u32,
+    /// Its priority band.
     pub band: &'static str,
+    /// Its part of the busy time of the NN engine.
     pub share: f64,
+    /// Jobs of its streams.
     pub jobs: u64,
 }
 
 /// Of the device.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 pub struct DeviceReport {
+    /// How busy its engines were.
     pub utilization: Utilization,
+    /// Times that a job had to give up its place.
     pub preemptions: u64,
+    /// Translations.
     pub tlb: TlbCounts,
+    /// The memory-side cache.
     pub cache: CacheCounts,
+    /// Resets of the engine after a hang.
     pub resets: u64,
 }
 
 /// Part of the time in which an engine had a job.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 pub struct Utilization {
+    /// The NN engine.
     pub nn: f64,
+    /// The copy engine.
     pub copy: f64,
 }
 
 /// What a resource carried.
-#[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ResourceReport {
+    /// Its name.
     pub name: String,
+    /// Bytes that it carried.
     pub bytes: u64,
 }
 
 /// Mean latencies with every assumed figure halved or doubled, as ratios.
-#[derive(Clone, Debug, Default, Serialize)]
-#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Sensitivity {
+    /// Of each stream, with every assumed figure halved; null where no job ended.
     pub halved: BTreeMap<String, Option<f64>>,
+    /// The same with every assumed figure doubled.
     pub doubled: BTreeMap<String, Option<f64>>,
 }
 
 /// One simulation with another figure.
-#[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct WhatIf {
+    /// As it was asked for.
     pub change: String,
+    /// In the order of the workload.
     pub streams: Vec<WhatIfStream>,
+    /// The device as a whole.
     pub device: DeviceReport,
 }
 
 /// Of one stream, with another figure.
-#[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct WhatIfStream {
+    /// Its name.
     pub name: String,
+    /// From arrival to the end, of done jobs.
     pub latency_ns: Latency,
 }
 

@@ -3,10 +3,11 @@
 use crate::programs::FileProgram;
 use chipless_model::Time;
 use chipless_sim::{Order, Stopped, Timeline, TimingOnly, World};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What is known of the instants of a program's run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Yields {
     /// How long it takes, in ns.
     pub latency_ns: f64,
@@ -26,7 +27,7 @@ pub struct Yields {
 }
 
 /// Bytes to be saved over a run.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 pub struct StateBytes {
     /// At most.
     pub max: u64,
@@ -35,7 +36,7 @@ pub struct StateBytes {
 }
 
 /// An instant of a run.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 pub struct Point {
     /// When, in ns.
     pub at_ns: f64,

@@ -8,6 +8,8 @@ use crate::judge::Verdict;
 use chipless_dsa::adg::{Adg, ElementKind, MemoryKind, System};
 use chipless_dsa::graph::{Edge, Graph, Node, NodeId, NodeKind, Port};
 use chipless_dsa::operations;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Which formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +22,7 @@ pub enum Model {
 }
 
 /// An estimate. Factors are at most 1: the part of the full rate that a bound allows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, JsonSchema, PartialEq, Serialize)]
 pub struct Estimate {
     /// Operations a cycle, of all cores; lanes of ports count as operations.
     pub operations_per_cycle: f64,
@@ -35,7 +37,7 @@ pub struct Estimate {
 }
 
 /// What bounds a sub-graph.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, JsonSchema, PartialEq, Serialize)]
 pub struct GroupEstimate {
     /// Recurrence: results that must come back before they are used again.
     pub recurrence: f64,

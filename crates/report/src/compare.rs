@@ -3,11 +3,12 @@
 use crate::style::{Paint, clean};
 use chipless_kernels::cast::decode_f64;
 use chipless_model::Port;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
 
 /// An output beside a reference.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Comparison {
     /// Its name.
     pub output: String,
@@ -24,7 +25,7 @@ pub struct Comparison {
 }
 
 /// Where a run first wrote a NaN or an infinity.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct FirstNan {
     /// The task.
     pub task: String,
@@ -35,7 +36,7 @@ pub struct FirstNan {
 }
 
 /// What came of the search for it: nothing where no task wrote one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(transparent)]
 pub struct NanSearch(pub Option<FirstNan>);
 

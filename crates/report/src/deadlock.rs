@@ -4,6 +4,7 @@ use crate::bars::widest;
 use crate::style::{Paint, clean, count, wait as wait_text};
 use chipless_model::{Fault, Program, Severity, TaskId};
 use chipless_sim::{Deadlock, Stop, Stuck, Timeline};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -26,7 +27,7 @@ pub fn text(
 }
 
 /// A deadlock for programs: `failure.deadlock` of `run --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct DeadlockReport {
     /// Tasks that cannot start.
     pub stuck: Vec<StuckReport>,
@@ -37,7 +38,7 @@ pub struct DeadlockReport {
 }
 
 /// A task that cannot start.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct StuckReport {
     /// Its name.
     pub task: String,
@@ -48,7 +49,7 @@ pub struct StuckReport {
 }
 
 /// A condition that does not hold.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct WaitReport {
     /// Name of the sync.
     pub sync: String,
@@ -57,7 +58,7 @@ pub struct WaitReport {
 }
 
 /// A queue with tasks that were never released.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct UnreleasedReport {
     /// Name of the queue.
     pub queue: String,

@@ -1,8 +1,10 @@
 //! What a finding means: the text of one rule, and the index of all.
 
+use crate::SCHEMA_VERSION;
 use crate::bars::widest;
 use crate::style::Paint;
 use chipless_model::Rule;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -61,8 +63,27 @@ pub fn index(rules: &[&Rule], paint: Paint) -> String {
     out
 }
 
+/// The answer to `explain --format json`.
+#[derive(Debug, JsonSchema, Serialize)]
+pub struct RulesReport {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// The rules that were asked for.
+    pub rules: Vec<RuleReport>,
+}
+
+impl RulesReport {
+    /// The answer with these rules.
+    pub fn new(rules: Vec<RuleReport>) -> RulesReport {
+        RulesReport {
+            schema_version: SCHEMA_VERSION,
+            rules,
+        }
+    }
+}
+
 /// A rule in the answer to `explain --format json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct RuleReport {
     /// Its stable code.
     pub code: &'static str,

@@ -3,8 +3,10 @@
 use crate::info::{ValueReport, tree};
 use crate::style::Paint;
 use chipless_model::Node;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 
 /// Facts as JSON: a name with a value is an entry, a name with parts an object, and where the parts have no names an array.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +19,16 @@ impl Serialize for Facts<'_> {
             map.serialize_entry(&node.name, &Fact(node))?;
         }
         map.end()
+    }
+}
+
+impl JsonSchema for Facts<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "Facts".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "additionalProperties": true })
     }
 }
 

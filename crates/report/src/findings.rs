@@ -5,6 +5,7 @@ use crate::hexdump;
 use crate::style::{Paint, clean, count};
 use crate::text::Texts;
 use chipless_model::{Finding, Place, Severity};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -196,7 +197,7 @@ fn help(finding: &Finding) -> &str {
 }
 
 /// The answer to `check --format json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Report<'a> {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -215,7 +216,7 @@ impl<'a> Report<'a> {
 }
 
 /// A file with its findings.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct FileReport<'a> {
     /// The file as the user named it.
     pub path: &'a str,
@@ -231,7 +232,7 @@ pub struct FileReport<'a> {
 }
 
 /// Whether a contract can be driven for good.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Drivable<'a> {
     /// Whether it can; null where that could not be decided.
     pub drivable: Option<bool>,
@@ -247,7 +248,7 @@ pub struct Drivable<'a> {
 }
 
 /// A call of a host.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DrivenCall {
     /// A vector is written.
@@ -257,7 +258,7 @@ pub enum DrivenCall {
 }
 
 /// One finding.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct FindingReport<'a> {
     /// The stable code of its rule, for `chipless explain`.
     pub code: &'static str,
@@ -276,7 +277,7 @@ pub struct FindingReport<'a> {
 }
 
 /// A place in the file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct LocationReport<'a> {
     /// The part of the file: a section, a member, a JSON pointer; empty for the file as a whole.
     pub part: &'a str,
@@ -293,7 +294,7 @@ pub struct LocationReport<'a> {
 }
 
 /// Another place with the role that it plays.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct RelatedReport<'a> {
     /// Where.
     pub location: LocationReport<'a>,

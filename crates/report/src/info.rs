@@ -5,8 +5,10 @@ use crate::bars::widest;
 use crate::statistics::number;
 use crate::style::{Paint, bytes, clean, shape};
 use chipless_model::{Info, Node, TensorInfo, Value};
-use serde::ser::SerializeMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// A file at a glance, for people.
@@ -156,8 +158,8 @@ pub(crate) fn value_text(value: &Value) -> String {
     }
 }
 
-/// The answer to `info --format json` for one file; several files are an array of them.
-#[derive(Debug, Serialize)]
+/// The answer to `info --format json` for one file.
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct InfoReport<'a> {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -178,8 +180,10 @@ pub struct InfoReport<'a> {
     /// What the host gets.
     pub outputs: Vec<TensorReport<'a>>,
     /// An object: how many of what.
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub counts: Pairs<'a, u64>,
     /// An object: everything else, as strings and numbers.
+    #[schemars(with = "BTreeMap<String, ValueReport<'_>>")]
     pub facts: Pairs<'a, Value>,
     /// The file's own structures, where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -201,13 +205,13 @@ impl<'a> InfoReport<'a> {
             outputs: info.outputs.iter().map(TensorReport::from).collect(),
             counts: Pairs(&info.counts),
             facts: Pairs(&info.facts),
-            raw: raw.map(NodeReport),
+            raw: raw.map(NodeReport::from),
         }
     }
 }
 
 /// A tensor of the interface.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct TensorReport<'a> {
     /// Its name, as `--input NAME=FILE` takes it.
     pub name: &'a str,
@@ -217,6 +221,7 @@ pub struct TensorReport<'a> {
     pub shape: &'a [u64],
     /// What else the file says of it, entries beside the others.
     #[serde(flatten)]
+    #[schemars(with = "BTreeMap<String, ValueReport<'_>>")]
     pub facts: Pairs<'a, Value>,
 }
 
@@ -252,6 +257,7 @@ impl Serialize for Pairs<'_, Value> {
 }
 
 /// Text is a string; integers, bits and quantities are numbers.
+#[derive(Debug)]
 pub(crate) struct ValueReport<'a>(pub(crate) &'a Value);
 
 impl Serialize for ValueReport<'_> {
@@ -265,28 +271,44 @@ impl Serialize for ValueReport<'_> {
     }
 }
 
-/// A structure of the file: `{name, value?, offset?, children?}`.
-#[derive(Debug)]
-pub struct NodeReport<'a>(&'a Node);
+impl JsonSchema for ValueReport<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "Value".into()
+    }
 
-impl Serialize for NodeReport<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let node = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("name", &node.name)?;
-        if let Some(value) = &node.value {
-            map.serialize_entry("value", &ValueReport(value))?;
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "number"] })
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}
+
+/// A structure of the file.
+#[derive(Debug, JsonSchema, Serialize)]
+pub struct NodeReport<'a> {
+    /// The format's name for it.
+    name: &'a str,
+    /// Its value, where it has no parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<ValueReport<'a>>,
+    /// Its place in the file, where it has one of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    /// Its parts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    children: Vec<NodeReport<'a>>,
+}
+
+impl<'a> From<&'a Node> for NodeReport<'a> {
+    fn from(node: &'a Node) -> NodeReport<'a> {
+        NodeReport {
+            name: &node.name,
+            value: node.value.as_ref().map(ValueReport),
+            offset: node.offset,
+            children: node.children.iter().map(NodeReport::from).collect(),
         }
-        if let Some(offset) = node.offset {
-            map.serialize_entry("offset", &offset)?;
-        }
-        if !node.children.is_empty() {
-            map.serialize_entry(
-                "children",
-                &node.children.iter().map(NodeReport).collect::<Vec<_>>(),
-            )?;
-        }
-        map.end()
     }
 }
 

@@ -7,6 +7,7 @@ use chipless_model::{
     Signal, TaskId,
 };
 use chipless_sim::Timeline;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -307,7 +308,7 @@ fn pattern(pattern: &Pattern) -> String {
 }
 
 /// A task in `list --format json`, which is an array of them.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct TaskReport<'a> {
     /// What people call it: `dpu0[3]`.
     pub name: String,
@@ -338,7 +339,7 @@ pub struct TaskReport<'a> {
 }
 
 /// A byte range of a part of the file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Location<'a> {
     /// Which part.
     pub part: &'a str,
@@ -353,7 +354,7 @@ pub struct Location<'a> {
 }
 
 /// A condition.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct WaitReport<'a> {
     /// On what.
     pub sync: &'a str,
@@ -366,7 +367,7 @@ pub struct WaitReport<'a> {
 }
 
 /// The bytes from `offset + Σ i · stride`, `run` of them for every choice of `i < count` of each loop.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct AccessReport<'a> {
     /// `read` or `write`.
     pub direction: &'static str,
@@ -383,7 +384,7 @@ pub struct AccessReport<'a> {
 }
 
 /// A loop of an access.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct LoopReport {
     /// Iterations.
     pub count: u64,
@@ -392,7 +393,7 @@ pub struct LoopReport {
 }
 
 /// A signal.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct SignalReport<'a> {
     /// `read` or `completion`.
     pub moment: &'static str,
@@ -409,7 +410,7 @@ pub struct SignalReport<'a> {
 }
 
 /// A need of a shared resource.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct DemandReport<'a> {
     /// Of what.
     pub resource: &'a str,

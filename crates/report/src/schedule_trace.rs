@@ -4,6 +4,7 @@ use crate::style::{Paint, clean, count};
 use chipless_model::{Program, TaskId, Time};
 use chipless_sim::{State, Timeline};
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -31,7 +32,7 @@ pub struct Slice {
 }
 
 /// A run beside it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Compared {
     /// Slices that have their tasks.
     pub matched: usize,
@@ -48,7 +49,7 @@ pub struct Compared {
 }
 
 /// A queue's busy times.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct QueueTimes {
     /// Its name.
     pub queue: String,
@@ -59,7 +60,7 @@ pub struct QueueTimes {
 }
 
 /// A task's times.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Times {
     /// Its name; of several that were planned as one, the first.
     pub task: String,

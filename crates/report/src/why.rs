@@ -3,11 +3,12 @@
 use crate::attribution::{Attribution, totals};
 use chipless_model::{IndexVec, KernelId, Program, QueueId, TaskId, Time};
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 
 /// A layer's part of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Layer<'r> {
     /// Its name.
     pub layer: &'r str,
@@ -20,9 +21,10 @@ pub struct Layer<'r> {
 }
 
 /// The critical path.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Critical<'r> {
     /// Its tasks from the first to the last.
+    #[schemars(with = "Vec<String>")]
     pub tasks: Names<'r>,
     /// Its parts by queue, the longest first.
     pub by_queue: Vec<QueueTime<'r>>,
@@ -49,7 +51,7 @@ impl Serialize for Names<'_> {
 }
 
 /// A queue's part of the critical path.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct QueueTime<'r> {
     /// Its name.
     pub queue: &'r str,
@@ -58,7 +60,7 @@ pub struct QueueTime<'r> {
 }
 
 /// What bounds the tasks of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
     /// Arithmetic.
@@ -81,7 +83,7 @@ impl Bound {
 }
 
 /// The tasks of an operation: what they compute, what they move, and how fast.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Roof {
     /// The operation, as lists show it.
     pub operation: String,
@@ -100,7 +102,7 @@ pub struct Roof {
 }
 
 /// A run with one change of the machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct WhatIf {
     /// As it was asked for: `dma.latency=0.5x`.
     pub change: String,
@@ -111,7 +113,7 @@ pub struct WhatIf {
 }
 
 /// What a run would take if a figure of the machine were twice as good.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Ranked {
     /// Which figure.
     pub figure: String,

@@ -1,80 +1,188 @@
 //! What a search found, for people.
 
 use crate::machine::Machine;
+use crate::model::Cost;
 use crate::network::Network;
 use crate::tree::Tree;
 use chipless_model::escape;
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt::Write;
 
-/// A figure of the report.
-fn figure(report: &Value, section: &str, key: &str) -> f64 {
-    report[section][key].as_f64().unwrap_or(f64::NAN)
+/// The answer to `schedule --json`.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct Report {
+    /// Version of the form.
+    pub schema_version: u32,
+    /// The network's name.
+    pub network: String,
+    /// Layers that are scheduled.
+    pub layers: usize,
+    /// Images that are computed at once.
+    pub batch: i64,
+    /// What was minimised.
+    pub objective: &'static str,
+    /// Seed of the search.
+    pub seed: u64,
+    /// Threads that searched.
+    pub threads: usize,
+    /// How long it was searched.
+    pub seconds: f64,
+    /// Trees that were evaluated.
+    pub trees: u64,
+    /// How many a second.
+    pub trees_per_second: f64,
+    /// Why the search ended: `time`, `trees`, `interrupted` or `exhausted`; `evaluated` where a tree was given.
+    pub stopped: &'static str,
+    /// The schedule in SET's model.
+    pub model: ModelFigures,
+    /// What no schedule is below in that model.
+    pub lower_bound: Figures,
+    /// When the search found better schedules.
+    pub history: Vec<Improvement>,
+    /// The schedule as Chipless runs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Figures>,
+    /// The next best schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runner_up: Option<RunnerUp>,
+}
+
+/// What a schedule takes.
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+pub struct Figures {
+    /// Energy in picojoules.
+    pub energy_pj: f64,
+    /// Delay in cycles.
+    pub delay_cycles: f64,
+    /// Their product.
+    pub edp: f64,
+}
+
+impl Figures {
+    /// Of an energy in picojoules and a delay in cycles.
+    pub fn new(energy_pj: f64, delay_cycles: f64) -> Figures {
+        Figures {
+            energy_pj,
+            delay_cycles,
+            edp: energy_pj * delay_cycles,
+        }
+    }
+}
+
+/// What a schedule takes in SET's model.
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+pub struct ModelFigures {
+    /// Energy in picojoules.
+    pub energy_pj: f64,
+    /// Delay in cycles.
+    pub delay_cycles: i64,
+    /// Their product.
+    pub edp: f64,
+    /// Bytes times the links that they cross.
+    pub byte_hops: i64,
+    /// Bytes to and from DRAM.
+    pub dram_bytes: i64,
+    /// Bytes over the busiest link.
+    pub max_link_bytes: i64,
+}
+
+impl From<&Cost> for ModelFigures {
+    fn from(cost: &Cost) -> ModelFigures {
+        ModelFigures {
+            energy_pj: cost.energy,
+            delay_cycles: cost.delay,
+            edp: cost.edp(),
+            byte_hops: cost.hops,
+            dram_bytes: cost.dram,
+            max_link_bytes: cost.busiest_link,
+        }
+    }
+}
+
+impl ModelFigures {
+    fn figures(&self) -> Figures {
+        Figures::new(self.energy_pj, self.delay_cycles as f64)
+    }
+}
+
+/// A step of the search.
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+pub struct Improvement {
+    /// When, from the start.
+    pub seconds: f64,
+    /// The best product of energy and delay from then on.
+    pub edp: f64,
+}
+
+/// The next best schedule.
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+pub struct RunnerUp {
+    /// In SET's model.
+    pub model: ModelFigures,
+    /// As Chipless runs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Figures>,
 }
 
 /// The report as text.
-pub fn text(report: &Value) -> String {
+pub fn text(report: &Report) -> String {
     let mut text = format!(
         "{}: {} layers, batch {}\n",
-        report["network"].as_str().unwrap_or_default(),
-        report["layers"],
-        report["batch"]
+        report.network, report.layers, report.batch
     );
-    for (section, title) in [
-        ("model", "SET's model"),
-        ("replay", "replay"),
-        ("lower_bound", "lower bound of SET's model"),
+    for (figures, title) in [
+        (Some(report.model.figures()), "SET's model"),
+        (report.replay, "replay"),
+        (Some(report.lower_bound), "lower bound of SET's model"),
     ] {
-        if report[section].is_object() {
-            let [energy, delay, edp] =
-                ["energy_pj", "delay_cycles", "edp"].map(|key| figure(report, section, key));
+        if let Some(of) = figures {
             let _ = writeln!(
                 text,
-                "{title}: {energy:.4e} pJ, {delay:.0} cycles, {edp:.4e} pJ cycles"
+                "{title}: {:.4e} pJ, {:.0} cycles, {:.4e} pJ cycles",
+                of.energy_pj, of.delay_cycles, of.edp
             );
         }
     }
     if let Some(lost) = lost_by(report) {
         let _ = writeln!(text, "{lost}");
     }
-    let above = figure(report, "model", "edp") / figure(report, "lower_bound", "edp");
+    let above = report.model.edp / report.lower_bound.edp;
     let _ = writeln!(
         text,
         "{above:.2} times the bound; {} trees in {:.1} s, {:.0} trees/s; stopped: {}",
-        report["trees"],
-        report["seconds"].as_f64().unwrap_or(0.0),
-        report["trees_per_second"].as_f64().unwrap_or(0.0),
-        report["stopped"].as_str().unwrap_or_default(),
+        report.trees, report.seconds, report.trees_per_second, report.stopped,
     );
     text
 }
 
 /// What the next best tree lost by, in the figures that decided.
-fn lost_by(report: &Value) -> Option<String> {
-    let next = report.get("runner_up")?;
-    let (section, of) = if report["replay"].is_object() {
-        ("replay", "by the replay")
-    } else {
-        ("model", "in SET's model")
+fn lost_by(report: &Report) -> Option<String> {
+    let next = report.runner_up?;
+    let (own, other, of) = match report.replay {
+        Some(own) => (own, next.replay?, "by the replay"),
+        None => (
+            report.model.figures(),
+            next.model.figures(),
+            "in SET's model",
+        ),
     };
-    let more = |key: &str| {
-        let (own, other) = (report[section][key].as_f64()?, next[section][key].as_f64()?);
-        Some((other / own - 1.0) * 100.0)
-    };
-    let [energy, delay] = [more("energy_pj")?, more("delay_cycles")?];
-    let [energy, delay] = [(energy, "energy"), (delay, "delay")].map(|(percent, what)| {
+    let more = |own: f64, other: f64, what: &str| {
+        let percent = (other / own - 1.0) * 100.0;
         if percent.abs() < 0.005 {
             format!("the same {what}")
         } else {
             let word = if percent > 0.0 { "more" } else { "less" };
             format!("{:.2} % {word} {what}", percent.abs())
         }
-    });
+    };
+    let energy = more(own.energy_pj, other.energy_pj, "energy");
+    let delay = more(own.delay_cycles, other.delay_cycles, "delay");
     Some(format!("runner-up: {energy} and {delay} {of}"))
 }
 
 /// The report as a page: figures, and what bounds each segment.
-pub fn page(network: &Network, machine: &Machine, tree: &Tree, report: &Value) -> String {
+pub fn page(network: &Network, machine: &Machine, tree: &Tree, report: &Report) -> String {
     let mut page = format!(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>{0}</title>\n<style>body{{font:15px sans-serif;margin:2em;max-width:70em}}\
          table{{border-collapse:collapse}}td,th{{border:1px solid #ccc;padding:.2em .6em;text-align:right}}\

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::options::Options;
 use chipless_device::{Change, FileProgram};
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,7 +29,7 @@ struct Network {
 }
 
 /// What calibration by each pair of networks gives.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Calibration {
     /// Version of this form.
     pub schema_version: u32,
@@ -41,7 +42,7 @@ pub struct Calibration {
 }
 
 /// What calibration by a pair of networks gives.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Pair {
     /// Which.
     pub networks: [String; 2],
@@ -56,7 +57,7 @@ pub struct Pair {
 }
 
 /// A value of a figure.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 #[serde(untagged)]
 pub enum Value {
     /// With its unit.
@@ -114,7 +115,7 @@ pub fn calibrate(
         };
         networks.push(Measured {
             name: network.name,
-            path: format!("{folder}{}", network.program),
+            path: super::study::join(folder, &network.program),
             ms,
             estimate: 0.0,
             rest: 0.0,

@@ -473,7 +473,7 @@ impl<'r> Study<'r> {
 }
 
 /// A path of a workload, from the folder of the file.
-fn join(folder: &str, path: &str) -> String {
+pub(super) fn join(folder: &str, path: &str) -> String {
     if std::path::Path::new(path).is_absolute() {
         path.to_owned()
     } else {

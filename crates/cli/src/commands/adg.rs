@@ -6,12 +6,13 @@ use crate::files;
 use crate::output::{Format, OutputOptions};
 use crate::terminal;
 use chipless::dsa::adg::Adg;
-use chipless::dsa::adg::edit::{Change, apply, diff};
+use chipless::dsa::adg::edit::{Change, Difference, apply, diff};
 use chipless::dsa::adg::mesh::{self, Shape};
 use chipless_model::Limits;
 use chipless_report::SCHEMA_VERSION;
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand, ValueEnum};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Makes, changes and compares architecture graphs.
@@ -244,6 +245,15 @@ fn change(name: &str, value: &str) -> Result<Change, Failure> {
     })
 }
 
+/// The answer to `adg diff --json`.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct FabricDifference<'a> {
+    /// Version of the form.
+    schema_version: u32,
+    #[serde(flatten)]
+    difference: &'a Difference,
+}
+
 fn compare(arguments: &DiffArguments) -> Result<Exit, Failure> {
     let limits = Limits::default();
     let found = diff(
@@ -252,15 +262,10 @@ fn compare(arguments: &DiffArguments) -> Result<Exit, Failure> {
     );
     match arguments.answer.format() {
         Format::Json => {
-            let changed: Vec<Value> = found
-                .changed
-                .iter()
-                .map(|c| json!({ "element": c.element, "key": c.key, "from": c.from, "to": c.to }))
-                .collect();
-            terminal::print_json(&json!({
-                "schema_version": SCHEMA_VERSION, "added": found.added, "removed": found.removed,
-                "links_added": found.links_added, "links_removed": found.links_removed, "changed": changed,
-            }))?;
+            terminal::print_json(&FabricDifference {
+                schema_version: SCHEMA_VERSION,
+                difference: &found,
+            })?;
         }
         Format::Human => {
             let mut text = String::new();

@@ -15,9 +15,10 @@ use chipless::spu::iospec::{self, Document, Femto, RuleSet, Session, Vector, Vio
 use chipless_report::SCHEMA_VERSION;
 use clap::Args;
 use elements::{Encoding, Values};
+use schemars::JsonSchema;
 use script::{Reader, Step};
 use serde::{Serialize, Serializer};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -85,22 +86,40 @@ JSON is `{steps: [{ok, error, code, expected, fired, outputs, values, wire}]}`.
 
 Exit status: 0 every step was in order, 1 one was not, 2 a file cannot be used or the command was misused.";
 
+/// The answer to `drive --json`, which is written as the steps are taken.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct Driven {
+    /// Version of the form.
+    schema_version: u32,
+    /// The steps that were taken.
+    steps: Vec<Report>,
+}
+
 /// A step and what came of it.
-#[derive(Default, Serialize)]
+#[derive(Default, JsonSchema, Serialize)]
 struct Report {
+    /// Whether it was in order.
     ok: bool,
+    /// Whose turn it is, what was expected, what came.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// `kSpuSequenceError`, of violations of the order.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<&'static str>,
+    /// Calls that would have been legal.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     expected: Vec<String>,
+    /// Sequences, after a write.
     #[serde(skip_serializing_if = "Option::is_none")]
     fired: Option<Vec<String>>,
+    /// Names in order, after a read.
     #[serde(skip_serializing_if = "Option::is_none")]
     outputs: Option<Vec<String>>,
+    /// Elements by name, where a program or a reply gave them.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "BTreeMap<String, Values>")]
     values: Option<InOrder>,
+    /// Messages as lists of 32-bit words in hexadecimal, with `--wire`.
     #[serde(skip_serializing_if = "Option::is_none")]
     wire: Option<Vec<Vec<String>>>,
 }

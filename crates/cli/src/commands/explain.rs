@@ -4,10 +4,8 @@ use crate::failure::{Exit, Failure};
 use crate::output::OutputOptions;
 use crate::terminal;
 use chipless_model::Rule;
-use chipless_report::SCHEMA_VERSION;
-use chipless_report::explain::{self, RuleReport};
+use chipless_report::explain::{self, RuleReport, RulesReport};
 use clap::Args;
-use serde_json::json;
 
 /// What a finding means and how to mend it.
 #[derive(Args, Debug)]
@@ -45,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             .filter(|(rule, _)| asked.is_none_or(|asked| asked.code == rule.code))
             .map(|(rule, targets)| RuleReport::new(rule, targets))
             .collect();
-        terminal::print_json(&json!({ "schema_version": SCHEMA_VERSION, "rules": rules }))?;
+        terminal::print_json(&RulesReport::new(rules))?;
         return Ok(Exit::Done);
     }
     if let Some(code) = &arguments.code {

@@ -16,6 +16,7 @@ use chipless::dsa_mapper as mapper;
 use chipless_model::Limits;
 use clap::Args;
 use output::Directory;
+pub(super) use output::Summary;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -147,27 +148,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn tell(arguments: &Arguments, summary: &Value) -> Result<(), Failure> {
+fn tell(arguments: &Arguments, summary: &Summary) -> Result<(), Failure> {
     if arguments.answer.is_json() {
         return terminal::print_json(summary);
     }
-    let figure = |key: &str| summary[key].as_f64().unwrap_or(0.0);
     let mut text = format!(
         "objective {:.4} (the start has {:.4}): {} cores, {} banks, a bus of {} bytes; {} changes in {:.1} s\n",
-        figure("objective"),
-        figure("start_objective"),
-        summary["cores"],
-        summary["banks"],
-        summary["bus"],
-        summary["moves"],
-        figure("seconds"),
+        summary.objective,
+        summary.start_objective,
+        summary.cores,
+        summary.banks,
+        summary.bus,
+        summary.moves,
+        summary.seconds,
     );
-    for kernel in summary["kernels"].as_array().into_iter().flatten() {
+    for kernel in &summary.kernels {
         text.push_str(&format!(
             "  {} ({}): {:.3} operations a cycle\n",
-            kernel["name"].as_str().unwrap_or_default(),
-            kernel["variant"].as_str().unwrap_or_default(),
-            kernel["performance"].as_f64().unwrap_or(0.0),
+            kernel.name, kernel.variant, kernel.performance,
         ));
     }
     terminal::print(&text)

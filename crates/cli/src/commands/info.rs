@@ -11,7 +11,9 @@ use chipless::dsa_explore::resources::{ALONE, FIELDS, Usage, silicon};
 use chipless_report::SCHEMA_VERSION;
 use chipless_report::info::{self, InfoReport};
 use clap::Args;
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What a file is: target, version, inputs and outputs, how many of what.
@@ -101,10 +103,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             match (reports.as_slice(), gathered.several) {
                 ([report], false) => terminal::print_json(report)?,
                 (_, false) => {}
-                (reports, true) => terminal::print_json(&json!({
-                    "schema_version": SCHEMA_VERSION,
-                    "files": reports,
-                }))?,
+                (files, true) => terminal::print_json(&FilesReport {
+                    schema_version: SCHEMA_VERSION,
+                    files,
+                })?,
             }
         }
     }
@@ -112,6 +114,50 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         terminal::complain(&note);
     }
     Ok(exit)
+}
+
+/// The answer to `info --json` of several files.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct FilesReport<'a> {
+    /// Version of the form.
+    schema_version: u32,
+    /// One after the other, as of a file alone.
+    files: &'a [InfoReport<'a>],
+}
+
+/// The answer to `info --resources --json`.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct FabricReport<'a> {
+    #[serde(flatten)]
+    info: InfoReport<'a>,
+    /// What the fabric takes: an estimate.
+    resources: Resources,
+}
+
+/// Figures of an FPGA by name.
+type Figures = BTreeMap<&'static str, f64>;
+
+/// What a fabric takes.
+#[derive(JsonSchema, Serialize)]
+struct Resources {
+    /// Cores of the system.
+    cores: u32,
+    /// Banks of its L2.
+    banks: u32,
+    /// Bytes that its bus carries a cycle.
+    bus: u32,
+    /// Lookup tables, flip-flops, DSP slices and block RAM of a Xilinx VU9P, by part.
+    parts: BTreeMap<&'static str, Figures>,
+    /// Of all parts together.
+    total: Figures,
+    /// Area as silicon (28 nm).
+    area_mm2: f64,
+    /// Power as silicon.
+    power_mw: f64,
+}
+
+fn named(usage: &Usage) -> Figures {
+    FIELDS.into_iter().zip(usage.0).collect()
 }
 
 /// What fabrics take.
@@ -128,27 +174,24 @@ fn resources(arguments: &Arguments, options: &Options) -> Result<Exit, Failure> 
         let total = parts.total();
         match arguments.answer.format() {
             Format::Json => {
-                let fields = |usage: &Usage| -> Map<String, Value> {
-                    let figures = FIELDS.iter().zip(usage.0);
-                    figures
-                        .map(|(name, figure)| ((*name).to_owned(), json!(figure)))
-                        .collect()
-                };
-                let by_part: Map<String, Value> = parts
-                    .0
-                    .iter()
-                    .map(|(name, usage)| ((*name).to_owned(), Value::Object(fields(usage))))
-                    .collect();
                 let size = std::fs::metadata(path).map_or(0, |file| file.len());
-                let info = adg.info();
-                let name = path.display().to_string();
-                let report = InfoReport::new(&name, size, &info, None);
-                let mut value = serde_json::to_value(report).unwrap_or_default();
-                value["resources"] = json!({
-                    "cores": system.cores, "banks": system.banks, "bus": system.bus_width, "parts": by_part,
-                    "total": fields(&total), "area_mm2": area, "power_mw": power,
-                });
-                terminal::print_json(&value)?;
+                let (info, name) = (adg.info(), path.display().to_string());
+                terminal::print_json(&FabricReport {
+                    info: InfoReport::new(&name, size, &info, None),
+                    resources: Resources {
+                        cores: system.cores,
+                        banks: system.banks,
+                        bus: system.bus_width,
+                        parts: parts
+                            .0
+                            .iter()
+                            .map(|(part, of)| (*part, named(of)))
+                            .collect(),
+                        total: named(&total),
+                        area_mm2: area,
+                        power_mw: power,
+                    },
+                })?;
             }
             Format::Human => {
                 let mut text = format!(

@@ -4,6 +4,7 @@ use crate::failure::{Exit, Failure};
 use crate::{files, terminal};
 use chipless::npu::shave::{LibraryKernel, Operation, import, table_text};
 use clap::{Args, Subcommand, ValueEnum};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -56,17 +57,25 @@ operation besides. The kernels of the releases 2026.0 to 2026.4 need no import.
 
 Exit status: 0 done, 2 the file cannot be used or holds no kernel.";
 
-#[derive(Serialize)]
-struct Report<'k> {
+/// The answer to `kernels import --json`.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct Report<'k> {
+    /// Version of the form.
     schema_version: u32,
+    /// Kernels of the library.
     kernels: Vec<Row<'k>>,
 }
 
-#[derive(Serialize)]
+/// A kernel.
+#[derive(JsonSchema, Serialize)]
 struct Row<'k> {
+    /// SHA-1 over its code.
     sha1: &'k str,
+    /// Bytes of its code.
     size: u64,
+    /// The library's name for it.
     name: &'k str,
+    /// What Chipless computes for it; null where it cannot.
     operation: Option<&'static str>,
 }
 

@@ -9,9 +9,10 @@ use chipless::npu::registers::{self, Structure};
 use chipless::{Document, suggest};
 use chipless_model::{Program, QueueId, TaskId};
 use chipless_report::SCHEMA_VERSION;
-use chipless_report::list::Lister;
+use chipless_report::list::{Lister, TaskReport};
 use chipless_sim::TimingOnly;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -155,23 +156,37 @@ fn text(
     Ok(())
 }
 
+/// The answer to `list --json`, which is written a task a line.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct Listing<'t> {
+    /// Version of the form.
+    schema_version: u32,
+    /// The tasks that were asked for, queue by queue.
+    tasks: Vec<Listed<'t>>,
+}
+
 /// A task with its instructions.
-#[derive(Serialize)]
-struct Listed<'t, R> {
+#[derive(JsonSchema, Serialize)]
+struct Listed<'t> {
     #[serde(flatten)]
-    report: R,
+    report: TaskReport<'t>,
+    /// Lines of assembler text, with `--asm`.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     assembly: &'t [String],
+    /// The node of the model that its layer comes from, with `--model`.
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<NodeReport<'t>>,
+    /// Its descriptors field by field, with `--registers`.
     #[serde(skip_serializing_if = "Option::is_none")]
     registers: Option<Vec<Structure>>,
 }
 
 /// A node of the model.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct NodeReport<'t> {
+    /// The model's name for it.
     name: &'t str,
+    /// Its operator.
     operation: &'t str,
 }
 

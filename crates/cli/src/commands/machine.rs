@@ -6,7 +6,9 @@ use crate::terminal;
 use chipless::{Figure, TARGETS, suggest};
 use chipless_report::{SCHEMA_VERSION, widest};
 use clap::Args;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 /// The figures of a target's machine: clocks, rates, latencies, each with its unit and where it comes from.
 #[derive(Args, Debug)]
@@ -61,10 +63,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let figures = chipless::figures(text);
     if arguments.answer.is_json() {
-        let figures: Vec<Value> = figures.iter().map(report).collect();
-        terminal::print_json(&json!({
-            "schema_version": SCHEMA_VERSION, "target": target, "machine": name, "figures": figures,
-        }))?;
+        terminal::print_json(&MachineReport {
+            schema_version: SCHEMA_VERSION,
+            target,
+            machine: name,
+            figures: figures.iter().map(FigureReport::from).collect(),
+        })?;
         return Ok(Exit::Done);
     }
     let width = widest(figures.iter().map(|f| &*f.key));
@@ -88,13 +92,49 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn report(figure: &Figure) -> Value {
-    // Numbers of TOML are numbers of JSON, but for what JSON has none of.
-    let value: Value =
-        serde_json::from_str(&figure.value).unwrap_or_else(|_| Value::String(figure.value.clone()));
-    let mut report = json!({ "key": figure.key, "value": value, "unit": figure.unit, "better": figure.better.map(chipless::Better::name), "source": figure.source });
-    if let Some(grade) = figure.grade {
-        report["grade"] = grade.name().into();
+/// The answer to `machine TARGET --json`.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct MachineReport<'a> {
+    /// Version of the form.
+    schema_version: u32,
+    /// The target.
+    target: &'a str,
+    /// The machine file.
+    machine: &'a str,
+    /// Its figures, in its order.
+    figures: Vec<FigureReport<'a>>,
+}
+
+/// A figure of a machine.
+#[derive(JsonSchema, Serialize)]
+struct FigureReport<'a> {
+    /// What `--set KEY=VALUE` takes.
+    key: &'a str,
+    /// A number, or a text where the figure is one.
+    value: Value,
+    /// The unit of the value; `1` of a ratio.
+    unit: &'a str,
+    /// `higher` or `lower`, whichever makes the machine faster; null where neither does.
+    better: Option<&'static str>,
+    /// Where the value comes from.
+    source: &'a str,
+    /// How sure it is: `silicon`, `driver`, `cost model`, `seed` or `assumed`; only of figures of the device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grade: Option<&'static str>,
+}
+
+impl<'a> From<&'a Figure> for FigureReport<'a> {
+    fn from(figure: &'a Figure) -> FigureReport<'a> {
+        // Numbers of TOML are numbers of JSON, but for what JSON has none of.
+        let value = serde_json::from_str(&figure.value)
+            .unwrap_or_else(|_| Value::String(figure.value.clone()));
+        FigureReport {
+            key: &figure.key,
+            value,
+            unit: &figure.unit,
+            better: figure.better.map(chipless::Better::name),
+            source: &figure.source,
+            grade: figure.grade.map(chipless::FigureGrade::name),
+        }
     }
-    report
 }

@@ -15,7 +15,8 @@ use chipless::dsa_mapper::{self as mapping, Mapping, Objective, Options, Outcome
 use chipless_model::{Finding, Limits};
 use chipless_report::SCHEMA_VERSION;
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -157,14 +158,17 @@ fn check(
     write_files(arguments, graph, adg, &mapping, &estimate)?;
     match arguments.answer.format() {
         Format::Json => {
-            let mut value = json!({
-                "schema_version": SCHEMA_VERSION, "legal": verdict.is_legal(), "latency": verdict.latency, "mismatch": verdict.mismatch,
-                "initiation_interval": verdict.initiation_interval, "overprovision": verdict.overprovision, "performance": performance(&estimate), "faults": verdict.faults,
-            });
-            if let Some(reason) = verdict.reason() {
-                value["reason"] = json!(reason);
-            }
-            terminal::print_json(&value)?;
+            terminal::print_json(&JudgedReport {
+                schema_version: SCHEMA_VERSION,
+                legal: verdict.is_legal(),
+                latency: verdict.latency,
+                mismatch: verdict.mismatch,
+                initiation_interval: verdict.initiation_interval,
+                overprovision: verdict.overprovision,
+                performance: estimate,
+                reason: verdict.reason(),
+                faults: &verdict.faults,
+            })?;
         }
         Format::Human => {
             let mut text = if verdict.is_legal() {
@@ -184,6 +188,74 @@ fn check(
     } else {
         Exit::Wrong
     })
+}
+
+/// The answer to `map --json`.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct MapReport<'a> {
+    /// Version of the form.
+    schema_version: u32,
+    /// Whether there is a mapping.
+    mapped: bool,
+    /// Whether the judge finds no rule broken.
+    legal: bool,
+    #[serde(flatten)]
+    found: Option<Found>,
+    /// Why there is no mapping, or what the search ended with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    /// Whether it is certain that there is no mapping; only where none was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proved: Option<bool>,
+    /// How many placements were tried.
+    trials: u32,
+    /// How long it was searched.
+    seconds: f64,
+}
+
+/// What a mapping that was found is like.
+#[derive(JsonSchema, Serialize)]
+struct Found {
+    /// Cycles from the first input to the last output.
+    latency: u32,
+    /// What no mapping at this interval and without mismatch can be below.
+    latency_bound: u32,
+    /// Cycles by which operands of one node miss each other at worst.
+    mismatch: u32,
+    /// Cycles from row to row.
+    initiation_interval: u32,
+    /// The least interval that is proven.
+    interval_bound: u32,
+    /// Whether no mapping has a smaller interval.
+    interval_proved: bool,
+    /// Links that carry something.
+    links: u32,
+    /// An estimate of the rate.
+    performance: Estimate,
+}
+
+/// The answer to `map --check --json`.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct JudgedReport<'a> {
+    /// Version of the form.
+    schema_version: u32,
+    /// Whether the mapping breaks no rule.
+    legal: bool,
+    /// Cycles from the first input to the last output.
+    latency: u32,
+    /// Cycles by which operands of one node miss each other at worst.
+    mismatch: u32,
+    /// Cycles from row to row.
+    initiation_interval: u32,
+    /// Values or nodes too many in one place at worst.
+    overprovision: u32,
+    /// An estimate of the rate.
+    performance: Estimate,
+    /// The first faults in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// A sentence for each rule that is broken.
+    faults: &'a [String],
 }
 
 fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure> {
@@ -243,9 +315,16 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
 fn refused(arguments: &Arguments, outcome: &Outcome, seconds: f64) -> Result<(), Failure> {
     let reason = outcome.reason.as_deref().unwrap_or("no mapping was found");
     match arguments.answer.format() {
-        Format::Json => terminal::print_json(&json!({
-            "schema_version": SCHEMA_VERSION, "mapped": false, "legal": false, "reason": reason, "proved": outcome.proved, "trials": outcome.trials, "seconds": seconds,
-        })),
+        Format::Json => terminal::print_json(&MapReport {
+            schema_version: SCHEMA_VERSION,
+            mapped: false,
+            legal: false,
+            found: None,
+            reason: Some(reason),
+            proved: Some(outcome.proved),
+            trials: outcome.trials,
+            seconds,
+        }),
         Format::Human => {
             let certain = if outcome.proved {
                 "cannot be mapped"
@@ -286,16 +365,25 @@ fn found(
         .or(outcome.reason.clone());
     match arguments.answer.format() {
         Format::Json => {
-            let mut value = json!({
-                "schema_version": SCHEMA_VERSION, "mapped": true, "legal": verdict.is_legal(), "latency": verdict.latency, "mismatch": verdict.mismatch,
-                "initiation_interval": outcome.initiation_interval, "interval_bound": outcome.interval_bound,
-                "interval_proved": proved, "links": outcome.links, "latency_bound": outcome.latency_bound,
-                "trials": outcome.trials, "seconds": seconds, "performance": performance(&estimate),
-            });
-            if let Some(reason) = reason {
-                value["reason"] = json!(reason);
-            }
-            terminal::print_json(&value)?;
+            terminal::print_json(&MapReport {
+                schema_version: SCHEMA_VERSION,
+                mapped: true,
+                legal: verdict.is_legal(),
+                found: Some(Found {
+                    latency: verdict.latency,
+                    latency_bound: outcome.latency_bound,
+                    mismatch: verdict.mismatch,
+                    initiation_interval: outcome.initiation_interval,
+                    interval_bound: outcome.interval_bound,
+                    interval_proved: proved,
+                    links: outcome.links,
+                    performance: estimate,
+                }),
+                reason: reason.as_deref(),
+                proved: None,
+                trials: outcome.trials,
+                seconds,
+            })?;
         }
         Format::Human => {
             let mapped = pictures::Mapped {
@@ -355,23 +443,6 @@ impl From<Formulas> for Model {
             Formulas::Chipless => Model::Chipless,
         }
     }
-}
-
-fn performance(estimate: &Estimate) -> Value {
-    let groups: Vec<Value> = estimate
-        .groups
-        .iter()
-        .map(|group| {
-            json!({
-                "recurrence": group.recurrence, "mismatch": group.mismatch, "throughput": group.throughput,
-                "firings_per_cycle": group.firings_per_cycle,
-            })
-        })
-        .collect();
-    json!({
-        "operations_per_cycle": estimate.operations_per_cycle, "scratchpad": estimate.scratchpad, "l2": estimate.l2,
-        "dram": estimate.dram, "groups": groups,
-    })
 }
 
 fn figures(verdict: &Verdict, estimate: &Estimate) -> String {

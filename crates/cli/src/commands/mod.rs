@@ -23,6 +23,7 @@ pub(crate) mod report;
 mod retime;
 pub(crate) mod run;
 pub(crate) mod schedule;
+pub(crate) mod schema;
 pub(crate) mod sweep;
 pub(crate) mod targets;
 pub(crate) mod view;

@@ -19,6 +19,7 @@ use crate::output::OutputOptions;
 use crate::policy::PolicyOptions;
 use crate::progress::Bar;
 use crate::{files, terminal};
+pub(super) use calibrate::Calibrated;
 use chipless::spu::fqir::Runner;
 use chipless::spu::iospec::{self, RuleSet};
 use chipless::{Data, FailureKind, OpenDocument, Options, Policy};

@@ -9,10 +9,10 @@ use chipless_schedule::emit;
 use chipless_schedule::front::Front;
 use chipless_schedule::machine::Machine;
 use chipless_schedule::model::{Bounds, Cost, Impossible, Objective};
+use chipless_schedule::report::{Figures, Improvement, ModelFigures, Report, RunnerUp};
 use chipless_schedule::search::{self, Progress};
 use chipless_schedule::tree::Tree;
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -181,8 +181,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .as_deref()
         .unwrap_or(Path::new("schedule.json"));
     let mut chosen = (&found.tree, found.cost);
-    let mut replay = Value::Null;
-    let mut runner_up = Value::Null;
+    let mut replay = None;
+    let runner_up;
     if let (Dialect::Spec, Some(lowered)) = (arguments.dialect, &lowered) {
         let others = found.others.iter().map(|(tree, cost)| (tree, *cost));
         let best = emit::spec_dialect(
@@ -194,16 +194,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         )
         .map_err(|error| short(&arguments.network, &error))?;
         chosen = (best.tree, best.cost);
-        replay = figures(best.replay.0, best.replay.1 as f64);
-        if let Some((cost, (energy, delay))) = best.runner_up {
-            runner_up = json!({ "model": model(&cost), "replay": figures(energy, delay as f64) });
-        }
+        let replayed = |(energy, delay)| Figures::new(energy, delay as f64);
+        replay = Some(replayed(best.replay));
+        runner_up = best.runner_up.map(|(cost, run)| RunnerUp {
+            model: ModelFigures::from(&cost),
+            replay: Some(replayed(run)),
+        });
         files::write(output, &[best.text.as_bytes()])?;
     } else {
         write_set_dialect(arguments, output, &front, &machine, chosen.0)?;
-        if let Some((_, cost)) = found.others.first() {
-            runner_up = json!({ "model": model(cost) });
-        }
+        runner_up = found.others.first().map(|(_, cost)| RunnerUp {
+            model: ModelFigures::from(cost),
+            replay: None,
+        });
     }
     if let (Some(lowered), Some(path)) = (&lowered, &arguments.network_out) {
         files::write(path, &[lowered.network_text().as_bytes()])?;
@@ -220,14 +223,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.tree {
         files::write(path, &[tree_text(chosen.0).as_bytes()])?;
     }
-    let report = report(
-        arguments,
-        &front,
-        &found,
-        &options,
-        chosen.1,
-        [replay, runner_up],
-    );
+    let history = found.history.iter();
+    let report = Report {
+        seed: options.seed,
+        seconds: found.seconds,
+        trees: found.trees,
+        trees_per_second: found.trees as f64 / found.seconds.max(1e-9),
+        stopped: found.stopped.name(),
+        history: history
+            .map(|step| Improvement {
+                seconds: step.seconds,
+                edp: step.edp,
+            })
+            .collect(),
+        replay,
+        runner_up,
+        ..report(arguments, &front, options.batch, &chosen.1, &found.bounds)
+    };
     if let Some(path) = &arguments.report {
         let page = chipless_schedule::report::page(&front.network, &machine, chosen.0, &report);
         files::write(path, &[page.as_bytes()])?;
@@ -356,83 +368,39 @@ fn evaluate(
         write_set_dialect(arguments, path, front, machine, &tree)?;
     }
     let bounds = chipless_schedule::lower_bounds(&front.network, machine, batch);
-    let report = json!({
-        "schema_version": SCHEMA_VERSION,
-        "network": front.network.name,
-        "layers": front.network.layers.len(),
-        "batch": batch,
-        "objective": Objective::from(arguments.objective).name(),
-        "seed": arguments.seed,
-        "threads": threads(arguments),
-        "seconds": 0.0,
-        "trees": 1,
-        "trees_per_second": 0.0,
-        "stopped": "evaluated",
-        "model": model(&cost),
-        "lower_bound": bound(&bounds),
-        "history": [],
-    });
+    let report = report(arguments, front, batch, &cost, &bounds);
     answer(arguments, &report)
 }
 
-fn figures(energy: f64, delay: f64) -> Value {
-    json!({ "energy_pj": energy, "delay_cycles": delay, "edp": energy * delay })
-}
-
-fn model(cost: &Cost) -> Value {
-    json!({
-        "energy_pj": cost.energy,
-        "delay_cycles": cost.delay,
-        "edp": cost.edp(),
-        "byte_hops": cost.hops,
-        "dram_bytes": cost.dram,
-        "max_link_bytes": cost.busiest_link,
-    })
-}
-
-fn bound(bounds: &Bounds) -> Value {
-    figures(bounds.energy, bounds.delay)
-}
-
+/// What is told of a tree, however it was found.
 fn report(
     arguments: &Arguments,
     front: &Front,
-    found: &search::Found,
-    options: &search::Options,
-    cost: Cost,
-    [replay, runner_up]: [Value; 2],
-) -> Value {
-    let history: Vec<Value> = found
-        .history
-        .iter()
-        .map(|step| json!({ "seconds": step.seconds, "edp": step.edp }))
-        .collect();
-    let mut report = json!({
-        "schema_version": SCHEMA_VERSION,
-        "network": front.network.name,
-        "layers": front.network.layers.len(),
-        "batch": options.batch,
-        "objective": options.objective.name(),
-        "seed": options.seed,
-        "threads": arguments.threads.unwrap_or(options.threads),
-        "seconds": found.seconds,
-        "trees": found.trees,
-        "trees_per_second": found.trees as f64 / found.seconds.max(1e-9),
-        "stopped": found.stopped.name(),
-        "model": model(&cost),
-        "lower_bound": bound(&found.bounds),
-        "history": history,
-    });
-    if !replay.is_null() {
-        report["replay"] = replay;
+    batch: i64,
+    cost: &Cost,
+    bounds: &Bounds,
+) -> Report {
+    Report {
+        schema_version: SCHEMA_VERSION,
+        network: front.network.name.clone(),
+        layers: front.network.layers.len(),
+        batch,
+        objective: Objective::from(arguments.objective).name(),
+        seed: arguments.seed,
+        threads: threads(arguments),
+        seconds: 0.0,
+        trees: 1,
+        trees_per_second: 0.0,
+        stopped: "evaluated",
+        model: ModelFigures::from(cost),
+        lower_bound: Figures::new(bounds.energy, bounds.delay),
+        history: Vec::new(),
+        replay: None,
+        runner_up: None,
     }
-    if !runner_up.is_null() {
-        report["runner_up"] = runner_up;
-    }
-    report
 }
 
-fn answer(arguments: &Arguments, report: &Value) -> Result<Exit, Failure> {
+fn answer(arguments: &Arguments, report: &Report) -> Result<Exit, Failure> {
     if arguments.answer.is_json() {
         terminal::print_json(report)?;
         return Ok(Exit::Done);

@@ -6,7 +6,8 @@ use crate::terminal;
 use chipless::{OptionSpec, TARGETS};
 use chipless_report::SCHEMA_VERSION;
 use clap::Args;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Which targets there are: their files, and the options that only they have.
 #[derive(Args, Debug)]
@@ -27,8 +28,10 @@ Exit status: 0.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.answer.is_json() {
-        let targets: Vec<Value> = TARGETS.iter().map(|target| report(*target)).collect();
-        terminal::print_json(&json!({ "schema_version": SCHEMA_VERSION, "targets": targets }))?;
+        terminal::print_json(&TargetsReport {
+            schema_version: SCHEMA_VERSION,
+            targets: TARGETS.iter().map(|t| TargetReport::new(*t)).collect(),
+        })?;
         return Ok(Exit::Done);
     }
     if arguments.markdown {
@@ -55,17 +58,58 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn report(target: &dyn chipless::Target) -> Value {
-    let machines: Vec<&str> = target.machines().iter().map(|(name, _)| *name).collect();
-    let options = chipless::COMMON.iter().chain(target.options());
-    let options: Vec<Value> = options
-        .map(|option| {
-            json!({
-                "name": option.name, "help": option.help, "kind": option.kind.name(), "commands": option.commands,
-            })
-        })
-        .collect();
-    json!({ "name": target.name(), "files": target.files(), "machines": machines, "options": options })
+/// The answer to `targets --json`.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct TargetsReport {
+    /// Version of the form.
+    schema_version: u32,
+    /// All targets.
+    targets: Vec<TargetReport>,
+}
+
+/// A target.
+#[derive(JsonSchema, Serialize)]
+struct TargetReport {
+    /// Its name.
+    name: &'static str,
+    /// The kinds of files that it reads.
+    files: &'static [&'static str],
+    /// Machine files that are built in.
+    machines: Vec<&'static str>,
+    /// Options that its files take, those of all targets included.
+    options: Vec<OptionReport>,
+}
+
+/// An option of a target.
+#[derive(JsonSchema, Serialize)]
+struct OptionReport {
+    /// Without the dashes.
+    name: &'static str,
+    /// What it does.
+    help: &'static str,
+    /// `text`, `count`, `file`, `directory` or `choice`.
+    kind: &'static str,
+    /// The commands that take it.
+    commands: &'static [&'static str],
+}
+
+impl TargetReport {
+    fn new(target: &dyn chipless::Target) -> TargetReport {
+        let options = chipless::COMMON.iter().chain(target.options());
+        TargetReport {
+            name: target.name(),
+            files: target.files(),
+            machines: target.machines().iter().map(|(name, _)| *name).collect(),
+            options: options
+                .map(|option| OptionReport {
+                    name: option.name,
+                    help: option.help,
+                    kind: option.kind.name(),
+                    commands: option.commands,
+                })
+                .collect(),
+        }
+    }
 }
 
 /// The page of all options.

@@ -4,11 +4,14 @@ use super::Opened;
 use crate::failure::{Exit, Failure};
 use crate::output::OutputOptions;
 use crate::terminal;
+use chipless::Options;
+use chipless::device::{self, Yields};
 use chipless::disk::Disk;
-use chipless::{Options, device};
 use chipless_model::Time;
+use chipless_report::SCHEMA_VERSION;
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// When a program can be preempted: how long it drains, what it must save, and the best instants.
@@ -35,6 +38,17 @@ are bytes on the chip that are still needed. Where tasks share resources, a drai
 
 Exit status: 0 done, 1 the program is refused, 2 the file cannot be used or the command was misused.";
 
+/// The answer to `yield --json`.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct YieldReport<'a> {
+    /// Version of the form.
+    schema_version: u32,
+    /// The file.
+    program: &'a str,
+    #[serde(flatten)]
+    yields: Yields,
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let at = match &arguments.at {
         Some(text) => Some(device::time(text).ok_or_else(|| {
@@ -53,13 +67,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     .map_err(|failure| opened.told(failure, None))?
     .map_err(|stopped| Failure::wrong(&opened.path, format_args!("{:?}", stopped.stop)))?;
     if arguments.answer.is_json() {
-        let mut report = json!({ "schema_version": 1, "program": opened.path });
-        let object =
-            serde_json::to_value(&yields).map_err(|error| Failure::misuse("yield", error))?;
-        if let (Some(report), Some(object)) = (report.as_object_mut(), object.as_object()) {
-            report.extend(object.clone());
-        }
-        terminal::print_json(&report)?;
+        terminal::print_json(&YieldReport {
+            schema_version: SCHEMA_VERSION,
+            program: &opened.path,
+            yields,
+        })?;
         return Ok(Exit::Done);
     }
     let time = Time::from_ns;

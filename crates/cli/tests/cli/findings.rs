@@ -395,6 +395,18 @@ fn the_page_of_commands_is_up_to_date() {
     assert!(page.contains("\n## chipless run\n") && page.contains("\n### chipless adg new\n"));
 }
 
+/// What is printed has the form of its schema: `python/tests/test_schemas.py`.
+#[test]
+fn the_page_of_json_is_up_to_date() {
+    let (code, page, _) = run(&["schema", "--markdown"]);
+    let written =
+        std::fs::read_to_string(root().join("docs/json-reference.md")).unwrap_or_default();
+    assert!(
+        code == 0 && page == written,
+        "docs/json-reference.md is stale: cargo xtask reference"
+    );
+}
+
 #[test]
 fn the_page_of_findings_is_up_to_date() {
     let (code, page, _) = run(&["explain", "--markdown"]);

@@ -3,6 +3,7 @@
 use crate::support::{chipless, done};
 use serde_json::{Value, json};
 use std::io::Write;
+use std::path::Path;
 use std::process::Stdio;
 
 fn json_of(arguments: &[&str]) -> Value {
@@ -61,6 +62,67 @@ fn a_schedule_of_four_cores_runs_tile_by_tile() {
     assert!(
         pictures.contains("L2 of core 0: 11 tensors, at most 576 bytes at a time\n       260 │")
     );
+}
+
+/// A schedule as SET writes it says neither where bytes lie nor what is beside weights. Converted, it computes what the same network does otherwise.
+#[test]
+fn a_converted_schedule_computes_its_network() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (network, weights) = (path("network.json"), path("weights"));
+    let make = |dialect: &str, output: &str| {
+        let folder = "fixtures/schedule";
+        let (onnx, machine) = (
+            format!("{folder}/small.onnx"),
+            format!("{folder}/mesh2x2.json"),
+        );
+        done(&[
+            "schedule",
+            &onnx,
+            "--machine",
+            &machine,
+            "--dialect",
+            dialect,
+            "--trees",
+            "500",
+            "-o",
+            output,
+            "--network-out",
+            &network,
+            "--weights-out",
+            &weights,
+        ]);
+    };
+    let [spec, set, converted] = ["spec.json", "set.json", "converted.json"].map(path);
+    make("spec", &spec);
+    make("set", &set);
+    done(&["convert", &set, "--network", &network, "-o", &converted]);
+    let checked = done(&["check", &converted, "--network", &network]);
+    assert!(
+        checked.contains("gemini-packed") && !checked.contains("error"),
+        "{checked}"
+    );
+    let run = |schedule: &str, output: &str| {
+        let output = path(output);
+        let summary = json_of(&[
+            "run",
+            schedule,
+            "--network",
+            &network,
+            "--weights",
+            &weights,
+            "--seed",
+            "3",
+            "--output-dir",
+            &output,
+            "--json",
+        ]);
+        let result = std::fs::read(Path::new(&output).join("logits.npy")).unwrap();
+        (summary["notes"].to_string(), result)
+    };
+    let ((_, expected), (notes, found)) = (run(&spec, "a"), run(&converted, "b"));
+    assert_eq!(found, expected);
+    assert!(notes.contains("data are packed"), "{notes}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use chipless_sim::Timeline;
 use flow::Maker;
 use pairs::{Described, Pairs};
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 use syncs::Syncs;
 
@@ -32,7 +33,7 @@ pub struct Side<'s, 'a> {
 }
 
 /// What differs.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Difference {
     /// Version of all JSON outputs.
     pub schema_version: u32,
@@ -55,7 +56,7 @@ pub struct Difference {
 }
 
 /// Tasks that were matched, and those that were not.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Tasks {
     /// Pairs.
     pub matched: usize,
@@ -70,7 +71,7 @@ pub struct Tasks {
 }
 
 /// A pair of tasks that do not mean the same.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Changed {
     /// Name in the first program.
     pub a: String,
@@ -83,7 +84,7 @@ pub struct Changed {
 }
 
 /// A constant with other bytes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Constant {
     /// Buffer in the first program.
     pub a: String,
@@ -94,7 +95,7 @@ pub struct Constant {
 }
 
 /// Most live bytes of a memory at a time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Peak {
     /// Its name.
     pub memory: String,
@@ -105,14 +106,14 @@ pub struct Peak {
 }
 
 /// Where two runs on the same inputs first write other numbers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Values {
     /// The first pair of tasks that do; null where none does.
     pub first: Option<FirstDifference>,
 }
 
 /// The first pair of tasks that write other numbers.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct FirstDifference {
     /// Name in the first program.
     pub task_a: String,

@@ -4,10 +4,11 @@ use super::Side;
 use crate::attribution::Attribution;
 use chipless_model::{Program, TaskId};
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The difference of two latencies, in parts that add up to it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TimeDifference {
     /// Of the first run.
     pub latency_a_ns: f64,
@@ -18,7 +19,7 @@ pub struct TimeDifference {
 }
 
 /// A layer's part of the difference.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Contribution {
     /// The layer; where a program names none, the queue and the operation.
     pub layer: String,

@@ -7,6 +7,7 @@ use crate::facts::Facts;
 use crate::schedule_trace::Compared;
 use crate::why::{self, Ranked, WhatIf};
 use chipless_model::Port;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 impl Run<'_, '_> {
@@ -79,7 +80,7 @@ impl Run<'_, '_> {
 }
 
 /// What ran and how long it took.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct RunReport<'a> {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -136,7 +137,7 @@ pub struct RunReport<'a> {
 }
 
 /// An output.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct OutputReport<'a> {
     /// Its name.
     pub name: &'a str,
@@ -149,7 +150,7 @@ pub struct OutputReport<'a> {
 }
 
 /// An engine.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct QueueReport<'a> {
     /// Its name.
     pub name: &'a str,
@@ -164,7 +165,7 @@ pub struct QueueReport<'a> {
 }
 
 /// A shared resource.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct ResourceReport<'a> {
     /// Its name.
     pub name: &'a str,

@@ -415,6 +415,20 @@ fn moved(layer: &Layer, operands: usize) -> Result<Option<Move>, String> {
 }
 
 impl Operation {
+    /// The padding that is really used at the edges of a box of the result: top, bottom, left, right.
+    pub(crate) fn edges(&self, bounds: &Bounds) -> [u32; 4] {
+        let side = |d: usize| {
+            let [stride, pad, kernel] =
+                [self.stride, self.padding, self.kernel].map(|values| i64::from(values[d - 2]));
+            let size = i64::try_from(self.operands[0].shape[d]).unwrap_or(i64::MAX);
+            let before = pad - i64::from(bounds.lower[d]) * stride;
+            let after = (i64::from(bounds.upper[d]) * stride - pad + kernel).saturating_sub(size);
+            [before, after].map(|rows| u32::try_from(rows.max(0)).unwrap_or(u32::MAX))
+        };
+        let ([top, bottom], [left, right]) = (side(2), side(3));
+        [top, bottom, left, right]
+    }
+
     /// The box of an operand that a box of the result needs; `None` where it needs none of it.
     pub(crate) fn needs(&self, operand: usize, result: &Bounds) -> Option<Bounds> {
         let of = self.operands.get(operand)?;

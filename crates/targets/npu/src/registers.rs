@@ -6,13 +6,14 @@
 use crate::address::{self, Target};
 use crate::image::Image;
 use crate::structures::TaskKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `structure,register,name,byte,bit,width,used`: the byte of the register in its structure, the lowest bit in the register.
 const TABLE: &str = include_str!("registers.csv");
 
 /// A descriptor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Structure {
     /// `dma`, `variant`, `invariant`, `invocation` or `range`.
     pub structure: &'static str,
@@ -29,7 +30,7 @@ pub struct Structure {
 }
 
 /// A field of a descriptor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Field {
     /// The register that it is a part of.
     pub register: &'static str,

@@ -3,6 +3,7 @@
 use chipless::spu::iospec::{Vector, Violation, dequantize, quantize, quantize_to};
 use chipless_kernels::cast;
 use chipless_model::{ElementType, Kind};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::HashMap;
 
@@ -16,24 +17,28 @@ pub(super) struct Encoding {
 }
 
 /// Elements as they are shown.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(untagged)]
 pub(super) enum Values {
+    /// With a sign.
     Integers(Vec<i64>),
     /// Of 64 bits without a sign.
     Large(Vec<u64>),
+    /// Numbers; `NaN`, `Infinity` and `-Infinity` are texts.
     #[serde(serialize_with = "reals")]
+    #[schemars(with = "Vec<Real>")]
     Reals(Vec<f64>),
 }
 
-/// Numbers; what JSON has no number for as text.
+/// A number, or a text where JSON has no number for it.
+#[derive(JsonSchema, Serialize)]
+#[serde(untagged)]
+enum Real {
+    Number(f64),
+    Text(&'static str),
+}
+
 fn reals<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    #[serde(untagged)]
-    enum Real {
-        Number(f64),
-        Text(&'static str),
-    }
     let real = |value: &f64| match value {
         value if value.is_nan() => Real::Text("NaN"),
         value if value.is_infinite() && *value > 0.0 => Real::Text("Infinity"),

@@ -6,7 +6,10 @@ use chipless::dsa_explore::{Budget, Explorer, FIELDS, Kernel, Move, Point, Score
 use chipless::dsa_mapper::{self as mapper, pictures};
 use chipless_model::escape;
 use chipless_report::SCHEMA_VERSION;
-use serde_json::{Map, Value, json};
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -20,47 +23,98 @@ pub(super) struct Facts<'k> {
     pub(super) seed: u64,
 }
 
-fn figures(usage: &Usage) -> Map<String, Value> {
-    FIELDS
-        .iter()
-        .zip(usage.0)
-        .map(|(name, figure)| ((*name).to_owned(), json!(figure)))
-        .collect()
+/// What an exploration found: `summary.json`, and the answer to `explore --json`.
+#[derive(JsonSchema, Serialize)]
+pub(in crate::commands) struct Summary {
+    /// Version of the form.
+    schema_version: u32,
+    /// Operations a cycle: the weighted geometric mean over the kernels, of all cores.
+    pub(super) objective: f64,
+    /// The same of the fabric that it began with.
+    pub(super) start_objective: f64,
+    /// Cores that the budget holds.
+    pub(super) cores: u32,
+    /// Banks of the L2.
+    pub(super) banks: u32,
+    /// Bytes that the bus carries a cycle.
+    pub(super) bus: u32,
+    /// Seed of the random choices.
+    seed: u64,
+    /// Changes that were tried.
+    pub(super) moves: u64,
+    /// How long it took.
+    pub(super) seconds: f64,
+    /// Whether no fabric is better; never, of a search.
+    proved: bool,
+    /// Figures of the best design by name.
+    resources: Figures,
+    /// What was allowed.
+    budget: Figures,
+    /// How each kernel fares on it.
+    pub(super) kernels: Vec<KernelReport>,
+}
+
+/// Figures by name.
+type Figures = IndexMap<&'static str, f64>;
+
+/// A kernel on the best design.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct KernelReport {
+    /// Its name.
+    pub(super) name: String,
+    /// Its weight.
+    weight: f64,
+    /// The variant that was chosen.
+    pub(super) variant: String,
+    /// Operations a cycle.
+    pub(super) performance: f64,
+    /// The file of its mapping.
+    mapping: String,
+}
+
+fn figures(usage: &Usage) -> Figures {
+    FIELDS.into_iter().zip(usage.0).collect()
 }
 
 impl Facts<'_> {
-    /// summary.json
-    pub(super) fn summary(&self, explorer: &Explorer<'_>, spent: Duration) -> Value {
+    /// What was found.
+    pub(super) fn summary(&self, explorer: &Explorer<'_>, spent: Duration) -> Summary {
         let best = explorer.best();
-        let mut budget: Map<String, Value> = self
-            .budget
-            .fields
-            .iter()
-            .map(|(field, most)| (FIELDS[*field].to_owned(), json!(most)))
+        let silicon = |area: Option<f64>, power: Option<f64>| {
+            let area = area.map(|most| ("area_mm2", most));
+            area.into_iter().chain(power.map(|most| ("power_mw", most)))
+        };
+        let fields = self.budget.fields.iter();
+        let mut budget: Figures = fields
+            .map(|(field, most)| (FIELDS[*field], *most))
             .collect();
-        let (area, power) = (self.budget.area, self.budget.power);
-        budget.extend(area.map(|most| ("area_mm2".to_owned(), json!(most))));
-        budget.extend(power.map(|most| ("power_mw".to_owned(), json!(most))));
+        budget.extend(silicon(self.budget.area, self.budget.power));
         let mut resources = figures(&best.usage);
-        resources.insert("area_mm2".to_owned(), json!(best.area));
-        resources.insert("power_mw".to_owned(), json!(best.power));
-        let kernels: Vec<Value> = self
-            .kernels
-            .iter()
-            .zip(&best.kernels)
-            .map(|(kernel, score)| {
-                json!({
-                    "name": kernel.name, "weight": kernel.weight, "variant": kernel.variants[score.variant].name,
-                    "performance": score.performance, "mapping": format!("mappings/{}.json", kernel.name),
+        resources.extend(silicon(Some(best.area), Some(best.power)));
+        let kernels = self.kernels.iter().zip(&best.kernels);
+        Summary {
+            schema_version: SCHEMA_VERSION,
+            objective: best.objective,
+            start_objective: explorer.start().objective,
+            cores: best.system.cores,
+            banks: best.system.banks,
+            bus: best.system.bus_width,
+            seed: self.seed,
+            moves: explorer.moves(),
+            seconds: spent.as_secs_f64(),
+            proved: false,
+            resources,
+            budget,
+            kernels: kernels
+                .map(|(kernel, score)| KernelReport {
+                    name: kernel.name.clone(),
+                    weight: kernel.weight,
+                    variant: kernel.variants[score.variant].name.clone(),
+                    performance: score.performance,
+                    mapping: format!("mappings/{}.json", kernel.name),
                 })
-            })
-            .collect();
-        json!({
-            "schema_version": SCHEMA_VERSION, "objective": best.objective, "start_objective": explorer.start().objective,
-            "cores": best.system.cores, "banks": best.system.banks, "bus": best.system.bus_width, "seed": self.seed,
-            "moves": explorer.moves(), "seconds": spent.as_secs_f64(), "proved": false, "resources": resources,
-            "budget": budget, "kernels": kernels,
-        })
+                .collect(),
+        }
     }
 }
 
@@ -157,10 +211,9 @@ impl Directory {
         facts: &Facts<'_>,
         explorer: &Explorer<'_>,
         spent: Duration,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Summary, Failure> {
         self.keep(facts, explorer)?;
         let (adg, mappings) = explorer.result();
-        let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
         files::write(
             &self.path("best.json"),
             &[pretty(&adg.to_json()).as_bytes()],
@@ -191,6 +244,10 @@ impl Directory {
         files::write(&self.path("summary.json"), &[pretty(&summary).as_bytes()])?;
         Ok(summary)
     }
+}
+
+fn pretty(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
 fn table(points: &[&Point]) -> String {
@@ -256,47 +313,42 @@ fn picture(points: &[&Point], start: &Score, best: &Score) -> String {
     out
 }
 
-fn page(summary: &Value, pareto: &str, fabric: &str) -> String {
-    let figure = |value: &Value| {
-        value
-            .as_f64()
-            .map_or_else(|| value.to_string(), |n| format!("{n:.6}"))
-    };
+fn page(summary: &Summary, pareto: &str, fabric: &str) -> String {
     let mut rows = String::new();
-    for kernel in summary["kernels"].as_array().into_iter().flatten() {
+    for kernel in &summary.kernels {
         let _ = writeln!(
             rows,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            escape(kernel["name"].as_str().unwrap_or_default()),
-            figure(&kernel["weight"]),
-            escape(kernel["variant"].as_str().unwrap_or_default()),
-            figure(&kernel["performance"])
+            "<tr><td>{}</td><td>{:.6}</td><td>{}</td><td>{:.6}</td></tr>",
+            escape(&kernel.name),
+            kernel.weight,
+            escape(&kernel.variant),
+            kernel.performance
         );
     }
     let mut resources = String::new();
-    for (name, used) in summary["resources"].as_object().into_iter().flatten() {
-        let most = summary["budget"].get(name).map_or_else(String::new, figure);
+    for (name, used) in &summary.resources {
+        let most = summary.budget.get(name);
+        let most = most.map_or_else(String::new, |most| format!("{most:.6}"));
         let _ = writeln!(
             resources,
-            "<tr><td>{name}</td><td>{}</td><td>{most}</td></tr>",
-            figure(used)
+            "<tr><td>{name}</td><td>{used:.6}</td><td>{most}</td></tr>"
         );
     }
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Exploration</title>\n\
          <style>body{{font:15px sans-serif;margin:2em;max-width:70em}}td,th{{padding:.2em .8em;text-align:left;border-bottom:1px solid #ddd}}svg{{max-width:100%;height:auto}}</style></head>\n\
-         <body><h1>Objective {} (the start has {})</h1>\n<p>{} cores, {} banks, a bus of {} bytes; {} changes in {} s, seed {}.</p>\n\
+         <body><h1>Objective {:.6} (the start has {:.6})</h1>\n<p>{} cores, {} banks, a bus of {} bytes; {} changes in {:.6} s, seed {}.</p>\n\
          <h2>Kernels</h2><table><tr><th>kernel</th><th>weight</th><th>variant</th><th>operations a cycle</th></tr>\n{rows}</table>\n\
          <h2>Resources</h2><table><tr><th>figure</th><th>used</th><th>budget</th></tr>\n{resources}</table>\n\
          <p>Resources are estimates by models of their own error; docs/dsa-exploration.md states it.</p>\n\
          <h2>What no other design beats</h2>\n{pareto}\n<h2>The best fabric</h2>\n{fabric}\n</body></html>\n",
-        figure(&summary["objective"]),
-        figure(&summary["start_objective"]),
-        summary["cores"],
-        summary["banks"],
-        summary["bus"],
-        summary["moves"],
-        figure(&summary["seconds"]),
-        summary["seed"],
+        summary.objective,
+        summary.start_objective,
+        summary.cores,
+        summary.banks,
+        summary.bus,
+        summary.moves,
+        summary.seconds,
+        summary.seed,
     )
 }

@@ -8,18 +8,71 @@ use chipless_model::{ElementType, Kind, Program};
 use chipless_report::summary::RunReport;
 use chipless_report::widest;
 use chipless_sim::{Outcome, TimingOnly};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::PoisonError;
 
 /// The summary of a run with what was counted.
-#[derive(Serialize)]
-struct Calibrated<'a> {
+#[derive(JsonSchema, Serialize)]
+pub(in crate::commands) struct Calibrated<'a> {
     #[serde(flatten)]
     run: RunReport<'a>,
-    calibration: Vec<Value>,
+    /// How the integers of each node fared, in order of execution.
+    calibration: Vec<NodeReport<'a>>,
+}
+
+/// How the integers of a node fared.
+#[derive(JsonSchema, Serialize)]
+struct NodeReport<'a> {
+    /// The graph that it is in: `ARITH`, `ARITH/3/true`.
+    graph: &'a str,
+    /// Its position in that graph's list of nodes.
+    index: usize,
+    /// Its name in the file.
+    name: &'a str,
+    /// Its operation.
+    operation: &'a str,
+    /// Elements that it computed.
+    values: u64,
+    /// Of these, those that the clip to the output's width changed.
+    saturated: u64,
+    /// Addresses outside the table, before they were clipped.
+    out_of_table: u64,
+    /// Sums that do not fit the 32 bits of an accumulator.
+    overflowed: u64,
+    /// Distances from the exact results; null where a scale is not known.
+    error: Option<ErrorReport>,
+}
+
+/// Distances from exact results, in steps of the output's scale.
+#[derive(JsonSchema, Serialize)]
+struct ErrorReport {
+    /// The largest.
+    max: f64,
+    /// Their mean.
+    mean: f64,
+}
+
+impl<'a> From<&'a NodeHealth> for NodeReport<'a> {
+    fn from(node: &'a NodeHealth) -> NodeReport<'a> {
+        NodeReport {
+            graph: &node.graph,
+            index: node.index,
+            name: &node.name,
+            operation: &node.operation,
+            values: node.values,
+            saturated: node.saturated,
+            out_of_table: node.out_of_table,
+            overflowed: node.overflowed,
+            error: node.error.map(|error| ErrorReport {
+                max: error.max,
+                mean: error.mean(),
+            }),
+        }
+    }
 }
 
 /// The steps of a file: for each, the integers of each input.
@@ -70,7 +123,7 @@ impl Session<'_, '_> {
         let summary = self.summary(&timeline, Outcomes::default(), None, notes)?;
         terminal::print_json(&Calibrated {
             run: summary.report(),
-            calibration: health.executed().map(object).collect(),
+            calibration: health.executed().map(NodeReport::from).collect(),
         })?;
         Ok(Exit::Done)
     }
@@ -152,20 +205,6 @@ fn range(element: ElementType) -> std::ops::RangeInclusive<i64> {
     }
     let limit = 1i64 << (element.bits() - 1);
     -limit..=limit - 1
-}
-
-fn object(node: &NodeHealth) -> Value {
-    json!({
-        "graph": node.graph,
-        "index": node.index,
-        "name": node.name,
-        "operation": node.operation,
-        "values": node.values,
-        "saturated": node.saturated,
-        "out_of_table": node.out_of_table,
-        "overflowed": node.overflowed,
-        "error": node.error.map(|e| json!({"max": e.max, "mean": e.mean()})),
-    })
 }
 
 /// A line for each node.

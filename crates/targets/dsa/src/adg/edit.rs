@@ -1,6 +1,8 @@
 //! Fabrics changed and compared without a text editor.
 
 use super::Adg;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -131,7 +133,7 @@ fn number(edges: &mut [Value]) {
 }
 
 /// A field that two fabrics have with different values.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, JsonSchema, PartialEq, Serialize)]
 pub struct Changed {
     /// The element, or `SystemParameters`.
     pub element: String,
@@ -144,7 +146,7 @@ pub struct Changed {
 }
 
 /// What distinguishes two fabrics.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, JsonSchema, PartialEq, Serialize)]
 pub struct Difference {
     /// Elements that only the second has.
     pub added: Vec<String>,

@@ -7,6 +7,7 @@
 mod queue;
 mod snapshots;
 
+use crate::lower::pack::Operations;
 use crate::names::Name;
 use crate::network::Network;
 use crate::schedule::{Bounds, Core, Dialect, Peer, Schedule, TensorKind};
@@ -32,10 +33,19 @@ impl Schedule {
         self.dram(network);
         self.weights(network);
         let end = self.snapshots();
-        self.cores
-            .iter_mut()
-            .flat_map(|core| &mut core.workloads)
-            .for_each(snapshots::fill);
+        let mut operations = Operations::default();
+        let names = &self.names;
+        for workload in self.cores.iter_mut().flat_map(|core| &mut core.workloads) {
+            let padding = network.and_then(|network| {
+                let name = names.get(workload.layer);
+                let layer = network.layers.get(name)?;
+                let has_window = layer.kernel_size.or(layer.pool_size).is_some();
+                let operation = operations.of(network, name);
+                let operation = operation.as_ref().as_ref().ok().filter(|_| has_window);
+                Some(operation.map_or([0; 4], |operation| operation.edges(&workload.bounds)))
+            });
+            snapshots::fill(workload, padding);
+        }
         let bytes = end.next_multiple_of(BUFFER_STEP).max(BUFFER_STEP);
         self.buffer_size = Some(bytes);
         for workload in self.cores.iter_mut().flat_map(|core| &mut core.workloads) {

@@ -364,9 +364,9 @@ fn more(core: &mut Core, wanted: Vec<Vec<Tensor>>, moved: &HashSet<Identity>) {
 }
 
 /// What a workload of the spec's dialect has besides.
-pub(super) fn fill(workload: &mut Workload) {
+pub(super) fn fill(workload: &mut Workload, padding: Option<[u32; 4]>) {
     workload.layer_type = workload.layer_type.unit();
-    workload.padding = Some([0; 4]);
+    workload.padding = padding;
     workload.weight_buffer = None;
     for ifmap in &mut workload.ifmaps {
         ifmap.align = Some(1);
@@ -387,7 +387,7 @@ pub(super) fn fill(workload: &mut Workload) {
         ofmap: workload.bounds,
         ifmap,
         ifmap2,
-        padding: Some([0; 4]),
+        padding,
         time,
         pe: None,
         at,

@@ -10,7 +10,7 @@ use chipless_kernels::{Number, Update};
 use chipless_model::{ElementType, Fault, Storage};
 
 /// Bytes of parameters behind the weights of an output channel; the first 16 are `k` and `b` in binary64 here.
-pub(crate) const PARAMETERS: usize = 32;
+const PARAMETERS: usize = 32;
 
 /// Elements of an operand or a result of one tile, at most.
 pub(super) const MOST_ELEMENTS: u64 = 1 << 31;
@@ -365,13 +365,15 @@ impl Convolution<'_> {
             .iter()
             .map(|v| *v as usize)
             .product::<usize>();
-        let (size, padded) = row(self.weight, channels);
+        let known = self.tile.parameters.as_deref();
+        let row = Row::of(self.weight, channels, known.is_some());
+        let (size, padded) = (row.size, row.channels);
         let (run, used) = (region.run as usize, taps * padded * size);
         let count = self.tile.bounds.shape()[1] as usize;
-        if bytes.len() != count * run || used + PARAMETERS > run {
+        if bytes.len() != count * run || used + row.parameters > run {
             let message = format!(
                 "the weights of {count} output channels should have {} bytes each, and {} of {run} bytes are there",
-                used + PARAMETERS,
+                used + row.parameters,
                 bytes.len() / run.max(1)
             );
             return Err(Fault::program(message));
@@ -388,10 +390,19 @@ impl Convolution<'_> {
             {
                 T::decode(self.weight, bytes, 0.0, weights);
             }
-            let mut two = [0.0; 2];
-            decode_f64(ElementType::Float64, &bytes[used..used + 16], &mut two)
-                .map_err(|e| fault(&e))?;
-            parameters.push(two);
+            if known.is_none() {
+                let mut two = [0.0; 2];
+                decode_f64(ElementType::Float64, &bytes[used..used + 16], &mut two)
+                    .map_err(|e| fault(&e))?;
+                parameters.push(two);
+            }
+        }
+        if let Some(known) = known {
+            let first = self.tile.bounds.lower[1] as usize;
+            let own = known.get(first..first + count);
+            parameters.extend_from_slice(
+                own.ok_or_else(|| Fault::program("it has output channels that its layer has not"))?,
+            );
         }
         Ok((weights, parameters))
     }
@@ -414,8 +425,25 @@ impl Convolution<'_> {
     }
 }
 
-/// Bytes of a weight, and input channels rounded up to 64 bits.
-pub(crate) fn row(weight: ElementType, channels: usize) -> (usize, usize) {
-    let size = (weight.bits() / 8).max(1) as usize;
-    (size, channels.next_multiple_of((8 / size).max(1)))
+/// How the weights of an output channel lie: tap by tap a row of input channels, parameters behind the last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// Bytes of a weight.
+    pub(crate) size: usize,
+    /// Input channels, rounded up to 64 bits unless data are packed.
+    pub(crate) channels: usize,
+    /// Bytes of parameters.
+    pub(crate) parameters: usize,
+}
+
+impl Row {
+    pub(crate) fn of(weight: ElementType, channels: usize, is_packed: bool) -> Row {
+        let size = (weight.bits() / 8).max(1) as usize;
+        let aligned = channels.next_multiple_of((8 / size).max(1));
+        Row {
+            size,
+            channels: if is_packed { channels } else { aligned },
+            parameters: if is_packed { 0 } else { PARAMETERS },
+        }
+    }
 }

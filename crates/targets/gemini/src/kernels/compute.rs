@@ -1,6 +1,7 @@
 //! A tile: what a unit computes at once, from the bytes that its buffers hold.
 
 use super::arithmetic;
+use crate::lower::pack::Parameters;
 use crate::lower::region::Region;
 use crate::operation::Operation;
 use crate::schedule::Bounds;
@@ -40,6 +41,8 @@ pub(crate) struct Tile {
     pub(crate) inputs: SmallVec<[Input; 1]>,
     /// Weights of its output channels, one run each.
     pub(crate) weights: Option<Region>,
+    /// `k` and `b` of its layer's output channels, where they do not lie beside the weights.
+    pub(crate) parameters: Option<Parameters>,
     pub(crate) outputs: SmallVec<[Output; 1]>,
     /// `None` without a network.
     pub(crate) meaning: Meaning,

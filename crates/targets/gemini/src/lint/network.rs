@@ -127,7 +127,7 @@ fn one(
     }
     if lint.spec {
         ports(lint, network, workload, findings);
-        types(layer, workload, findings);
+        types(lint, layer, workload, findings);
     }
 }
 
@@ -135,23 +135,9 @@ fn is_matrix(layer: &Layer) -> bool {
     has_weights(layer)
 }
 
-/// The padding that is really used at the edges of a box of the output: top, bottom, left, right.
-fn edges(operation: &Operation, bounds: &Bounds) -> [u32; 4] {
-    let side = |d: usize| {
-        let [stride, pad, kernel] = [operation.stride, operation.padding, operation.kernel]
-            .map(|values| i64::from(values[d - 2]));
-        let size = i64::try_from(operation.operands[0].shape[d]).unwrap_or(i64::MAX);
-        let before = pad - i64::from(bounds.lower[d]) * stride;
-        let after = (i64::from(bounds.upper[d]) * stride - pad + kernel).saturating_sub(size);
-        [before, after].map(|rows| u32::try_from(rows.max(0)).unwrap_or(u32::MAX))
-    };
-    let ([top, bottom], [left, right]) = (side(2), side(3));
-    [top, bottom, left, right]
-}
-
 /// The padding follows from the layer.
 fn padding(operation: &Operation, workload: &Workload, findings: &mut Findings) {
-    let want = edges(operation, &workload.bounds);
+    let want = operation.edges(&workload.bounds);
     if let Some(found) = workload.padding.filter(|found| *found != want) {
         findings.report(&PADDING, workload.at, || {
             format!("expected padding {want:?} at top, bottom, left and right, found {found:?}")
@@ -178,7 +164,7 @@ fn tiles(operation: &Operation, workload: &Workload, findings: &mut Findings) {
                 reads(workload, tile, read, &needed, findings);
             }
         }
-        let want = edges(operation, &tile.ofmap);
+        let want = operation.edges(&tile.ofmap);
         if let Some(found) = tile.padding.filter(|found| has_window && *found != want) {
             let message = || {
                 format!(
@@ -291,7 +277,7 @@ fn bits(dtype: &str) -> Option<u8> {
 }
 
 /// The widths of the data are those of their types.
-fn types(layer: &Layer, workload: &Workload, findings: &mut Findings) {
+fn types(lint: Lint<'_>, layer: &Layer, workload: &Workload, findings: &mut Findings) {
     let matrix = is_matrix(layer);
     let inputs: Vec<&String> = layer
         .input_dtype
@@ -344,7 +330,12 @@ fn types(layer: &Layer, workload: &Workload, findings: &mut Findings) {
         return;
     };
     let Some(width) = bits(dtype) else { return };
-    let want = bytes::feature_map(&workload.bounds, bytes::usual_align(width), width);
+    let align = if lint.packed {
+        1
+    } else {
+        bytes::usual_align(width)
+    };
+    let want = bytes::feature_map(&workload.bounds, align, width);
     if want != size {
         let message = || format!("expected an ofmap of {want} bytes of {dtype}, found {size}");
         findings.report(&rules::LAYER_TYPE, workload.at, message);

@@ -93,6 +93,8 @@ pub fn lower<'p>(
     let (plan, predecessors) = Plan::new(schedule, &residents, frames).into_order();
     let mut seeded: HashMap<String, Arrays> = HashMap::new();
     let mut operations = pack::Operations::default();
+    let is_packed = schedule.is_packed();
+    let mut parameters: HashMap<String, pack::Parameters> = HashMap::new();
     let wrong = std::cell::RefCell::new(Vec::new());
     let mut constants = |name: &str, shape: [u64; 4], element| {
         let Some(WeightData::Given(arrays)) = data.weights else {
@@ -116,20 +118,23 @@ pub fn lower<'p>(
             .or(out.layer)?;
         let layer = schedule.name(layer);
         let operation = operations.of(network, layer);
-        let packed = match (&*operation, given) {
-            // The tiles of the layer will say it.
-            (Err(_), _) => return None,
-            (Ok(operation), WeightData::Given(arrays)) => arrays
+        // Where there is no operation, the tiles of the layer will say why.
+        let operation = operation.as_ref().as_ref().ok()?;
+        let arrays = match given {
+            WeightData::Given(arrays) => arrays
                 .get(layer)
-                .ok_or_else(|| format!("layer `{layer}` has no weights among those given"))
-                .and_then(|arrays| pack::pack(out, layer, operation, arrays)),
-            (Ok(operation), WeightData::Seeded(seed)) => {
-                let arrays = seeded
-                    .entry(layer.to_owned())
-                    .or_insert_with(|| pack::seeded(operation, layer, seed).unwrap_or_default());
-                pack::pack(out, layer, operation, arrays)
-            }
+                .ok_or_else(|| format!("layer `{layer}` has no weights among those given")),
+            WeightData::Seeded(seed) => Ok(&*seeded
+                .entry(layer.to_owned())
+                .or_insert_with(|| pack::seeded(operation, layer, seed).unwrap_or_default())),
         };
+        let packed = arrays.and_then(|arrays| {
+            if is_packed {
+                let of = || pack::parameters(operation, arrays);
+                parameters.entry(layer.to_owned()).or_insert_with(of);
+            }
+            pack::pack(out, layer, operation, arrays, is_packed)
+        });
         packed
             .map_err(|why| {
                 let finding = DATA.at(Place::file().at(format!("layer {layer}")), why);
@@ -153,6 +158,13 @@ pub fn lower<'p>(
     if frames == Frames::Workload {
         notes.push("boxes of ofmaps are counted from the corner of their workload".into());
     }
+    if is_packed && data.weights.is_some() {
+        notes.push(
+            "data are packed, as `convert` leaves them: channels are taken to lie without gaps, \
+             and each unit to know the multipliers and offsets of its layer, which no transfer brings"
+                .into(),
+        );
+    }
     let emit = tasks::Emit::new(
         &plan,
         &predecessors,
@@ -162,7 +174,7 @@ pub fn lower<'p>(
         machine,
         &mesh,
         network,
-        operations,
+        (operations, parameters),
         builder,
     );
     let (program, workloads) = emit

@@ -1,7 +1,9 @@
 //! Weights as they lie in DRAM: for each output channel its taps, each with the input channels rounded up to 64 bits, and 32
 //! bytes of parameters. How the chip lays out those 32 bytes is not published; here they are `k` and `b` in binary64 and zeros.
+//!
+//! Schedules that were converted from an ancestor have neither the rounding nor the parameters, which their units know.
 
-use crate::kernels::arithmetic::{PARAMETERS, row};
+use crate::kernels::arithmetic::Row;
 use crate::network::Network;
 use crate::operation::{Kind, Operation};
 use crate::schedule::DramOut;
@@ -139,6 +141,20 @@ fn refused(element: ElementType, value: f64) -> Option<String> {
     })
 }
 
+/// `k` and `b` of each output channel.
+pub(crate) type Parameters = std::sync::Arc<[[f64; 2]]>;
+
+/// `k` and `b` of each output channel of a layer; 1 and 0 where the arrays have none.
+pub(crate) fn parameters(operation: &Operation, arrays: &Arrays) -> Parameters {
+    (0..operation.channels as usize)
+        .map(|channel| {
+            let of =
+                |array: &Array, otherwise| array.values.get(channel).copied().unwrap_or(otherwise);
+            [of(&arrays.k, 1.0), of(&arrays.b, 0.0)]
+        })
+        .collect()
+}
+
 /// The bytes of a transfer of weights.
 ///
 /// # Errors
@@ -148,6 +164,7 @@ pub(crate) fn pack(
     layer: &str,
     operation: &Operation,
     arrays: &Arrays,
+    is_packed: bool,
 ) -> Result<Vec<u8>, String> {
     let Kind::Convolution { groups, weight, .. } = &operation.kind else {
         return Err(format!(
@@ -182,9 +199,10 @@ pub(crate) fn pack(
             ));
         }
     }
-    let (size, padded) = row(*weight, channels);
+    let row = Row::of(*weight, channels, is_packed);
+    let (size, padded) = (row.size, row.channels);
     let (first, count) = (out.bounds.lower[1] as usize, out.bounds.shape()[1] as usize);
-    let bytes = taps * padded * size + PARAMETERS;
+    let bytes = taps * padded * size + row.parameters;
     if first + count > total || bytes.saturating_mul(count) as u64 != out.size {
         let message = format!(
             "transfer {} has {} bytes of weights, layer `{layer}` has {bytes} for each of its {total} output channels",
@@ -192,6 +210,7 @@ pub(crate) fn pack(
         );
         return Err(message);
     }
+    let parameters = parameters(operation, arrays);
     let mut packed = vec![0; bytes * count];
     let mut taken = vec![0.0; padded];
     for (k, packed) in (first..first + count).zip(packed.chunks_exact_mut(bytes)) {
@@ -218,13 +237,10 @@ pub(crate) fn pack(
             }
             encode_f64(*weight, &taken, Rounding::NearestEven, to).map_err(|e| e.to_string())?;
         }
-        let at = taps * padded * size;
-        let (k_value, b_value) = (
-            arrays.k.values.get(k).copied().unwrap_or(1.0),
-            arrays.b.values.get(k).copied().unwrap_or(0.0),
-        );
-        packed[at..at + 8].copy_from_slice(&k_value.to_le_bytes());
-        packed[at + 8..at + 16].copy_from_slice(&b_value.to_le_bytes());
+        let beside = &mut packed[taps * padded * size..];
+        for (to, value) in beside.chunks_exact_mut(8).zip(parameters[k]) {
+            to.copy_from_slice(&value.to_le_bytes());
+        }
     }
     Ok(packed)
 }

@@ -7,7 +7,7 @@ mod transfers;
 use super::builder::{Builder, NewTask};
 use super::dram::Dram;
 use super::frames::Frames;
-use super::pack::Operations;
+use super::pack::{Operations, Parameters};
 use super::plan::{Load, Node, Plan, Predecessors, Sink};
 use super::region::{Layout, Region};
 use super::residents::Residents;
@@ -47,6 +47,8 @@ pub(crate) struct Emit<'e, 's, 'p> {
     mesh: &'e Mesh,
     network: Option<&'e Network>,
     operations: Operations,
+    /// By layer, in packed schedules.
+    parameters: HashMap<String, Parameters>,
     builder: Builder<'p>,
     queues: Vec<Queues>,
     /// Queue of each node.
@@ -99,7 +101,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         machine: &'e Machine,
         mesh: &'e Mesh,
         network: Option<&'e Network>,
-        operations: Operations,
+        (operations, parameters): (Operations, HashMap<String, Parameters>),
         mut builder: Builder<'p>,
     ) -> Emit<'e, 's, 'p> {
         let schedule = plan.schedule;
@@ -149,6 +151,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             mesh,
             network,
             operations,
+            parameters,
             builder,
             queue_of: Vec::with_capacity(plan.nodes()),
             queues,
@@ -389,6 +392,8 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             self.operations
                 .of(network, plan.schedule.name(workload.layer))
         });
+        let parameters = self.parameters.get(plan.schedule.name(workload.layer));
+        let parameters = parameters.cloned();
         let operands = self.operands(index, workload, &meaning);
         let cycles =
             (workload.time as f64 / boxes.len() as f64 + 0.5).floor() + self.machine.overhead.tile;
@@ -425,6 +430,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 ),
                 weights: weights.as_ref().and_then(|w| w.tiles[tile].clone()),
                 outputs: outputs(bounds, &streams),
+                parameters: parameters.clone(),
                 meaning: meaning.clone(),
             };
             let label = Some(self.label(workload));
