@@ -6,7 +6,8 @@ use crate::id::{
 use crate::kernel::Kernel;
 use crate::limits::Limits;
 use crate::program::{
-    Buffer, Demand, Location, Memory, MemoryKind, Piece, Program, Queue, Resource, Span, Task,
+    Buffer, Demand, Location, Memory, MemoryKind, Piece, PieceOrder, Program, Queue, Resource,
+    Span, Task,
 };
 use crate::sync::{Configuration, Counter, Signal, Sync, SyncKind, Wait};
 use crate::time::Time;
@@ -157,11 +158,11 @@ impl<'a> Builder<'a> {
     /// Adds a queue that works on so many pieces at a time.
     pub fn queue(&mut self, name: impl Into<String>, servers: u32) -> QueueId {
         let name = name.into();
-        let in_order = true;
+        let order = PieceOrder::Release;
         self.program.queues.push(Queue {
             name,
             servers,
-            in_order,
+            order,
         })
     }
 

@@ -14,7 +14,7 @@
 //!
 //! A **queue** is an engine: an in-order list of **tasks**, released **piece** by piece. A piece is a run of consecutive
 //! tasks of one queue. Pieces are released before the start ([`Program::initial`]), by a task, or by a barrier that
-//! retires; a queue takes its pieces in the order of their release. A queue with `n` servers works on `n` pieces at a
+//! retires; a queue takes its pieces in the order of their release, or of their numbers ([`PieceOrder`]). A queue with `n` servers works on `n` pieces at a
 //! time, each server taking the next piece when it has finished its own; tasks of a piece run one after the other.
 //!
 //! A task at the head of its server starts when all its waits hold at once. Its life:
@@ -84,6 +84,7 @@ mod storage;
 mod sync;
 mod text;
 mod time;
+mod turns;
 
 pub use access::{Access, Certainty, Direction, Loop, Pattern};
 pub use barrier::{Barrier, BarrierFault};
@@ -100,11 +101,12 @@ pub use info::{Info, Node, TensorInfo, Value};
 pub use kernel::{Dependence, Doubt, Fault, Grade, Kernel, Zero};
 pub use limits::Limits;
 pub use program::{
-    Buffer, Demand, Interface, Location, Memory, MemoryKind, Piece, Port, Program, Queue, Resource,
-    Role, Span, Task, Tensors,
+    Buffer, Demand, Interface, Location, Memory, MemoryKind, Piece, PieceOrder, Port, Program,
+    Queue, Resource, Role, Span, Task, Tensors,
 };
 pub use random::SplitMix64;
 pub use storage::{NoRoom, Storage, zeroed};
 pub use sync::{Action, Condition, Configuration, Counter, Moment, Signal, Sync, SyncKind, Wait};
 pub use text::{Text, escape};
 pub use time::Time;
+pub use turns::Turns;

@@ -204,10 +204,21 @@ pub struct Queue {
     pub name: String,
     /// How many pieces it works on at a time.
     pub servers: u32,
-    /// Whether its pieces are done in the order of their release. Where not, as with a set of rings that several engines serve, one
-    /// piece after the other is how the work is timed, but nothing may rely on it: only pieces whose last tasks raise the same
-    /// counter are in order.
-    pub in_order: bool,
+    /// In which order it takes its pieces.
+    pub order: PieceOrder,
+}
+
+/// In which order a queue takes the pieces that are released to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PieceOrder {
+    /// That of their release.
+    #[default]
+    Release,
+    /// That of their numbers: a piece that is released before one with a lower number waits for it, see [`Turns`](crate::Turns).
+    Number,
+    /// None. As with a set of rings that several engines serve: one piece after the other is how the work is timed, but nothing may
+    /// rely on it; only pieces whose last tasks raise the same counter are in order.
+    Any,
 }
 
 /// Tasks of one queue that are released together and run in order on one server.

@@ -9,8 +9,8 @@ use crate::stage::{Event, On, Stage};
 use crate::timeline::{Record, Stall, State, Timeline};
 use chipless_model::{
     Action, Barrier, BarrierFault, Condition, Configuration, ConfigurationId, Counter, Fault,
-    IndexVec, Moment, PieceId, Program, QueueId, ResourceId, SplitMix64, SyncId, SyncKind, TaskId,
-    Time, Wait,
+    IndexVec, Moment, PieceId, PieceOrder, Program, QueueId, ResourceId, SplitMix64, SyncId,
+    SyncKind, TaskId, Time, Turns, Wait,
 };
 
 const NONE: u32 = u32::MAX;
@@ -91,6 +91,7 @@ pub(crate) struct Engine<'p, 'a> {
     backlogs: IndexVec<QueueId, Backlog>,
     next_piece: IndexVec<PieceId, u32>,
     released: IndexVec<PieceId, bool>,
+    turns: Turns,
     /// Values of counters.
     values: IndexVec<SyncId, i64>,
     /// Index into `barriers`, or NONE.
@@ -181,6 +182,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             backlogs,
             next_piece: IndexVec::from_vec(vec![NONE; program.pieces.len()]),
             released: IndexVec::from_vec(vec![false; program.pieces.len()]),
+            turns: Turns::new(program.pieces.iter().map(|piece| piece.queue.index())),
             values,
             barrier_of,
             barriers,
@@ -584,6 +586,23 @@ impl<'p, 'a> Engine<'p, 'a> {
                 fault: Fault::program(format!("a piece of {queue} is released twice")),
             });
         }
+        let queue = self.program.pieces[piece].queue;
+        if self.program.queues[queue].order != PieceOrder::Number {
+            return self.enqueue(piece, by, on);
+        }
+        self.turns.release(piece.index());
+        while let Some(piece) = self.turns.take(queue.index()) {
+            self.enqueue(PieceId::from_usize(piece), by, on)?;
+        }
+        Ok(())
+    }
+
+    fn enqueue(
+        &mut self,
+        piece: PieceId,
+        by: Option<TaskId>,
+        on: &mut On<'_, impl Effects>,
+    ) -> Result<(), Stop> {
         let backlog = &mut self.backlogs[self.program.pieces[piece].queue];
         match backlog.tail {
             NONE => backlog.head = piece.raw(),

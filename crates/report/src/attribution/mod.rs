@@ -13,7 +13,8 @@ pub use lives::{Live, Lives, lives};
 
 use crate::uses::Uses;
 use chipless_model::{
-    Action, ConfigurationId, Direction, IndexVec, MemoryId, PieceId, Program, SyncId, TaskId, Time,
+    Action, ConfigurationId, Direction, IndexVec, MemoryId, PieceId, PieceOrder, Program, QueueId,
+    SyncId, TaskId, Time,
 };
 use chipless_sim::{State, Timeline};
 use rustc_hash::FxHashMap;
@@ -240,6 +241,20 @@ fn releasers(program: &Program<'_>, timeline: &Timeline) -> IndexVec<PieceId, Op
     for (id, configuration) in program.configurations.iter_enumerated() {
         for piece in &configuration.releases {
             releaser[*piece] = last.get(&id).copied();
+        }
+    }
+    // Where a piece waits for those before it, whoever releases the last of them releases it.
+    let mut latest: FxHashMap<QueueId, TaskId> = FxHashMap::default();
+    for (id, piece) in program.pieces.iter_enumerated() {
+        if program.queues[piece.queue].order == PieceOrder::Number
+            && let Some(by) = releaser[id]
+        {
+            let end = |task: TaskId| (timeline.tasks[task].end, task);
+            let latest = latest.entry(piece.queue).or_insert(by);
+            if end(by) > end(*latest) {
+                *latest = by;
+            }
+            releaser[id] = Some(*latest);
         }
     }
     releaser

@@ -19,9 +19,9 @@ use crate::machine::Machine;
 use crate::timing::{Mapped, time};
 use chipless_model::{
     Action, Buffer, BufferId, Condition, Counter, Demand, ElementType, Fault, Interface, Kernel,
-    Location, Memory, MemoryId, MemoryKind, PartId, Piece as Release, Port, Program, Queue,
-    QueueId, Resource, ResourceId, Role, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time,
-    Wait,
+    Location, Memory, MemoryId, MemoryKind, PartId, Piece as Release, PieceOrder, Port, Program,
+    Queue, QueueId, Resource, ResourceId, Role, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId,
+    Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -271,7 +271,7 @@ impl<'a> Lowering<'a, '_> {
         self.program.queues.push(Queue {
             name,
             servers: 1,
-            in_order: true,
+            order: PieceOrder::Release,
         })
     }
 

@@ -11,8 +11,8 @@ use crate::rules;
 use crate::semaphore::{History, Known, need};
 use crate::usage::Usage;
 use chipless_model::{
-    Action, Condition, ConfigurationId, Counter, IndexVec, Moment, PieceId, Program, QueueId,
-    SyncId, SyncKind, TaskId, Wait,
+    Action, Condition, ConfigurationId, Counter, IndexVec, Moment, PieceId, PieceOrder, Program,
+    QueueId, SyncId, SyncKind, TaskId, Turns, Wait,
 };
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -62,6 +62,7 @@ pub(crate) struct Replay<'p, 'a> {
     /// Clock of the last release of each queue, and its piece.
     last_release: IndexVec<QueueId, Option<PieceId>>,
     released: IndexVec<PieceId, Option<Clock>>,
+    turns: Turns,
     chains: IndexVec<QueueId, Chains>,
     /// What comes before the next task of each thread.
     threads: Vec<Clock>,
@@ -132,6 +133,7 @@ impl<'p, 'a> Replay<'p, 'a> {
             backlogs: program.queues.iter().map(|_| VecDeque::new()).collect(),
             last_release: program.queues.iter().map(|_| None).collect(),
             released: program.pieces.iter().map(|_| None).collect(),
+            turns: Turns::new(program.pieces.iter().map(|piece| piece.queue.index())),
             chains: program.queues.iter().map(|_| Chains::new()).collect(),
             threads: vec![Clock::new(); program.queues.len()],
             lengths: vec![0; program.queues.len()],
@@ -206,7 +208,8 @@ impl<'p, 'a> Replay<'p, 'a> {
     /// The thread of a piece: its queue's, or one whose last task comes before the release of the piece.
     fn thread_for(&mut self, queue: QueueId, piece: PieceId, end: u32) -> u32 {
         let q = &self.program.queues[queue];
-        let (in_order, last) = (q.in_order, TaskId::from_raw(end.saturating_sub(1)));
+        let in_order = q.order != PieceOrder::Any;
+        let last = TaskId::from_raw(end.saturating_sub(1));
         if q.servers == 1 && in_order {
             return queue.raw();
         }

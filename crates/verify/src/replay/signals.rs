@@ -2,9 +2,9 @@
 
 use super::reports::relate;
 use super::{Faulted, Replay};
-use crate::clock::{Clock, Point, covers};
+use crate::clock::{Clock, Point, covers, join};
 use crate::rules;
-use chipless_model::{Action, ConfigurationId, PieceId, SyncId, SyncKind, TaskId};
+use chipless_model::{Action, ConfigurationId, PieceId, PieceOrder, SyncId, SyncKind, TaskId};
 
 impl Replay<'_, '_> {
     pub(super) fn signal(
@@ -184,10 +184,11 @@ impl Replay<'_, '_> {
         by: Option<TaskId>,
     ) -> Result<(), Faulted> {
         let program = self.program;
-        if program.pieces[piece].count == 0 {
+        let queue = program.pieces[piece].queue;
+        let is_numbered = program.queues[queue].order == PieceOrder::Number;
+        if program.pieces[piece].count == 0 && (!is_numbered || self.released[piece].is_some()) {
             return Ok(());
         }
-        let queue = program.pieces[piece].queue;
         let place = || program.place(by.unwrap_or(program.pieces[piece].first));
         if self.released[piece].is_some() {
             self.findings
@@ -203,10 +204,36 @@ impl Replay<'_, '_> {
                 });
             return Err(Faulted);
         }
+        self.released[piece] = Some(clock.clone());
+        if !is_numbered {
+            self.enqueue(piece);
+            return Ok(());
+        }
+        self.turns.release(piece.index());
+        while let Some(piece) = self.turns.take(queue.index()) {
+            let piece = PieceId::from_usize(piece);
+            // It comes after the release of those before it as well.
+            if let Some(last) = self.last_release[queue]
+                && let (Some(before), Some(clock)) =
+                    (self.released[last].clone(), self.released[piece].as_mut())
+            {
+                join(clock, &before);
+            }
+            self.enqueue(piece);
+        }
+        Ok(())
+    }
+
+    /// A piece has been released: a server of its queue may take it.
+    fn enqueue(&mut self, piece: PieceId) {
+        let program = self.program;
+        let queue = program.pieces[piece].queue;
+        if program.pieces[piece].count == 0 {
+            return;
+        }
         if let Some(last) = self.last_release[queue].replace(piece)
-            && self.released[last]
-                .as_ref()
-                .is_some_and(|last| !covers(clock, last))
+            && let (Some(before), Some(clock)) = (&self.released[last], &self.released[piece])
+            && !covers(clock, before)
         {
             self.findings
                 .add(&rules::RELEASE_ORDER, (queue.raw(), 0, 0), || {
@@ -224,7 +251,6 @@ impl Replay<'_, '_> {
                         )
                 });
         }
-        self.released[piece] = Some(clock.clone());
         self.backlogs[queue].push_back(piece);
         if let Some(server) = self
             .servers
@@ -234,6 +260,5 @@ impl Replay<'_, '_> {
             self.servers[server].is_idle = false;
             self.ready.push_back(server as u32);
         }
-        Ok(())
     }
 }

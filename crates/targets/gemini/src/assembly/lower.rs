@@ -9,8 +9,9 @@ use crate::bytes;
 use crate::machine::Machine;
 use crate::schedule::{Bounds, Core, Schedule};
 use chipless_model::{
-    Access, Action, Condition, Counter, Demand, Fault, Kernel, Location, Piece, Program, Queue,
-    Resource, ResourceId, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Condition, Counter, Demand, Fault, Kernel, Location, Piece, PieceOrder,
+    Program, Queue, Resource, ResourceId, Signal, Span, Storage, Sync, SyncId, SyncKind, Task,
+    TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -105,7 +106,7 @@ impl Assembly {
             let queue = program.queues.push(Queue {
                 name: unit.name().to_owned(),
                 servers: 1,
-                in_order: true,
+                order: PieceOrder::Release,
             });
             let first = TaskId::from_usize(program.tasks.len());
             for (index, &i) in own.iter().enumerate() {

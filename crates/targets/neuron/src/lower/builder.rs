@@ -6,8 +6,8 @@ use crate::kernels::instruction::Executed;
 use crate::rules::container::LIMIT;
 use crate::stream::{Alike, Slot};
 use chipless_model::{
-    BuildError, KernelId, Limits, PartId, Piece, PieceId, Place, Program, QueueId, Signal, Span,
-    TaskId, Wait,
+    BuildError, KernelId, Limits, PartId, Piece, PieceId, PieceOrder, Place, Program, QueueId,
+    Signal, Span, TaskId, Wait,
 };
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -59,10 +59,10 @@ impl<'p> Builder<'p> {
         self.build.task(task).map_err(refused)
     }
 
-    /// A queue whose pieces nothing orders, see [`Queue::in_order`](chipless_model::Queue::in_order).
+    /// A queue whose pieces nothing orders, see [`PieceOrder::Any`].
     pub(super) fn rings(&mut self, name: String) -> QueueId {
         let queue = self.queue(name, 1);
-        self.program.queues[queue].in_order = false;
+        self.program.queues[queue].order = PieceOrder::Any;
         queue
     }
 

@@ -1,6 +1,6 @@
 //! The post-processing engine (PPE): what happens to a sum before it is stored.
 //!
-//! Floats: `(sum + bias) · scale` in binary32, then the slope for negative values, then one conversion to the stored
+//! Floats: `(sum + bias) · scale` in binary32, for negative values the slope instead of the scale, then one conversion to the stored
 //! type, then an upper clamp on the stored bit pattern. Integers: `(sum + bias) · multiplier`, shifted right with
 //! rounding, then the slope for negative values, then the zero point, then clamps; or the unrounded value as binary16.
 //! Scale and bias come from registers or, channel by channel, from the weight table.
@@ -31,7 +31,7 @@ pub(super) enum Post {
 pub(super) struct FloatPost {
     /// Bias and scale of all channels; `None`: from the weight table.
     scale: Option<(f32, f32)>,
-    /// Factor of negative values.
+    /// Factor of negative values in place of the scale: compilers multiply it by the scale, and divide it by that of a quantised result.
     slope: Option<f32>,
     target: FloatTarget,
     /// Bit pattern, as a signed integer, that stored values do not exceed.
@@ -422,10 +422,12 @@ impl Post {
 
 impl FloatPost {
     fn scale_and_slope(&self, sums: &mut [f32], channels: usize, table: &[Entry]) {
-        let slope = self.slope.unwrap_or(1.0);
         let finish = |sum: f32, bias: f32, scale: f32| {
-            let value = (sum + bias) * scale;
-            if value < 0.0 { value * slope } else { value }
+            let value = sum + bias;
+            match self.slope {
+                Some(slope) if value < 0.0 => value * slope,
+                _ => value * scale,
+            }
         };
         if let Some((bias, scale)) = self.scale {
             for sum in sums {

@@ -23,8 +23,8 @@ use crate::structures::TaskKind;
 use crate::tensors;
 use chipless_model::{
     Action, BufferId, Builder, Condition, Configuration, ConfigurationId, Demand, Direction,
-    Finding, Kernel, Limits, Location, NewTask, PartId, Piece, PieceId, Place, Program, QueueId,
-    ResourceId, Signal, Sync, SyncId, SyncKind, TaskId, Time, Wait,
+    Finding, Kernel, Limits, Location, NewTask, PartId, Piece, PieceId, PieceOrder, Place, Program,
+    QueueId, ResourceId, Signal, Sync, SyncId, SyncKind, TaskId, Time, Wait,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -72,7 +72,7 @@ pub fn lower<'i>(
     options: &Options,
 ) -> Result<Program<'i>, Vec<Finding>> {
     let inference = Inference::read(document, image)?;
-    let control = Control::read(image, &inference)?;
+    let control = Control::read(document, image, &inference)?;
     let mut schedule = schedule::walk(image, &control, &options.limits);
     if schedule.findings.iter().any(Finding::is_error) {
         return Err(schedule.findings);
@@ -233,6 +233,11 @@ impl<'i> Lowering<'_, 'i> {
         self.build.program.pieces = schedule.pieces.iter().map(|_| nothing.clone()).collect();
         for (unit, index) in units {
             let queue = self.build.queue(unit.name(), unit.servers());
+            if !schedule.managed_by_program {
+                // A barrier that retires marks its work items ready; the firmware enqueues those that are ready in the order of
+                // their numbers.
+                self.build.program.queues[queue].order = PieceOrder::Number;
+            }
             let mut pieces: Vec<usize> = (0..schedule.pieces.len())
                 .filter(|p| schedule.pieces[*p].queue == index)
                 .collect();

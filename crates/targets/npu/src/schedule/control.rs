@@ -4,6 +4,7 @@ use super::{Unit, rules};
 use crate::image::Image;
 use crate::inference::Inference;
 use crate::lint::limits;
+use crate::read::Document;
 use crate::structures::{NO_BARRIER, TaskKind};
 use chipless_model::{Finding, Place};
 use std::mem::offset_of;
@@ -27,6 +28,8 @@ pub(crate) struct Control {
     pub(crate) last_barrier: usize,
     /// Tiles that the program uses.
     pub(crate) tiles: u8,
+    /// Tiles that it was compiled for: each brings its barriers, even where nothing computes on it.
+    compiled_tiles: u8,
     /// Whether the program's own DMAs program barriers and enqueue work, rather than the firmware.
     pub(crate) managed_by_program: bool,
     /// Whether each SHAVE of a tile has a list of invocations of its own (`NPU_TURBO`).
@@ -62,6 +65,7 @@ pub(crate) struct WorkItem {
 impl Control {
     /// Reads the control structures and checks what [`Inference::read`] does not.
     pub(crate) fn read(
+        document: &Document<'_>,
         image: &Image<'_>,
         inference: &Inference<'_>,
     ) -> Result<Control, Vec<Finding>> {
@@ -82,6 +86,7 @@ impl Control {
         };
         let mut control = Control {
             tiles: image.tiles(),
+            compiled_tiles: document.tiles().max(image.tiles()),
             barriers: Vec::new(),
             chains: Vec::new(),
             work_items: Vec::new(),
@@ -115,7 +120,7 @@ impl Control {
 
     /// Physical barriers that the program has.
     pub(crate) fn barrier_limit(&self) -> u32 {
-        BARRIERS_A_TILE * u32::from(self.tiles.max(1))
+        BARRIERS_A_TILE * u32::from(self.compiled_tiles.max(1))
     }
 
     /// The virtual barrier that is the `n`th use of a physical one, in the order of the file.

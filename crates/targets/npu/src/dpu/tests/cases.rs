@@ -55,6 +55,11 @@ fn leaky_slope() {
     (task.invariant.ppe_fp_prelu_en, task.invariant.ppe_fp_prelu) = (1, 0.125f32.to_bits());
     let got = through(&task, &mut memory, [-8.0; 16]);
     assert_eq!(got[0], -1.0);
+    // It takes the place of the scale: a slope of 1/8 after weights with a scale of 1/4 is 1/32.
+    memory.put_entry(0, [WEIGHTS, NO_MAP, 0.25f32.to_bits(), 0]);
+    task.invariant.ppe_fp_prelu = 0.03125f32.to_bits();
+    assert_eq!(through(&task, &mut memory, [-8.0; 16])[0], -0.25);
+    assert_eq!(through(&task, &mut memory, [8.0; 16])[0], 2.0);
 }
 
 #[test]

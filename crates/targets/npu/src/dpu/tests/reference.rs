@@ -385,10 +385,13 @@ fn post(task: &Task, sum: f32, table: Option<(u32, u32)>) -> Vec<u8> {
         };
     }
     let (scale, bias) = table.unwrap_or((i.ppe_fp_scale, i.ppe_fp_bias));
-    let mut value = (sum + f32::from_bits(bias)) * f32::from_bits(scale);
-    if i.ppe_fp_prelu_en == 1 && value < 0.0 {
-        value *= f32::from_bits(i.ppe_fp_prelu);
-    }
+    let biased = sum + f32::from_bits(bias);
+    let factor = if i.ppe_fp_prelu_en == 1 && biased < 0.0 {
+        i.ppe_fp_prelu
+    } else {
+        scale
+    };
+    let value = biased * f32::from_bits(factor);
     match i.ppe_fp_convert {
         0 => (value.to_bits() as i32)
             .min(i.ppe_scale_hclamp as i32)

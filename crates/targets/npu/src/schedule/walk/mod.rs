@@ -8,7 +8,7 @@ use super::fetches::Fetches;
 use super::sections::TaskSections;
 use super::{Configuration, Description, Piece, Schedule, Slice, Task, Unit, barriers_of, rules};
 use crate::image::Image;
-use chipless_model::{Barrier, Finding, Limits, Place, Rule};
+use chipless_model::{Barrier, Finding, Limits, Place, Rule, Turns};
 use std::collections::VecDeque;
 
 /// Physical barriers that masks can name.
@@ -28,6 +28,7 @@ pub(crate) fn walk(image: &Image<'_>, control: &Control, limits: &Limits) -> Sch
         barriers: vec![Barrier::new(None); BARRIERS],
         fetches: Fetches::default(),
         waiting: Vec::new(),
+        turns: Turns::default(),
         servers: Vec::new(),
         stuck: false,
     };
@@ -47,6 +48,8 @@ struct Walk<'w, 'i> {
     fetches: Fetches,
     /// Pieces enqueued and not yet taken, by queue.
     waiting: Vec<VecDeque<usize>>,
+    /// Which work items of a queue have their turn, where the firmware enqueues them.
+    turns: Turns,
     servers: Vec<Server>,
     /// Whether the program had to be forced on; what follows from that is not reported again.
     stuck: bool,
@@ -94,6 +97,7 @@ impl Walk<'_, '_> {
             } = item;
             self.piece(*unit, *address, place.clone());
         }
+        self.turns = Turns::new(self.schedule.pieces.iter().map(|piece| piece.queue));
         self.schedule.initial = (0..self.control.bootstrap_work_items).collect();
         for piece in self.schedule.initial.clone() {
             self.enqueue(piece);
@@ -129,7 +133,13 @@ impl Walk<'_, '_> {
     }
 
     fn enqueue(&mut self, piece: usize) {
-        self.waiting[self.schedule.pieces[piece].queue].push_back(piece);
+        let queue = self.schedule.pieces[piece].queue;
+        if self.schedule.managed_by_program {
+            self.waiting[queue].push_back(piece);
+            return;
+        }
+        self.turns.release(piece);
+        self.waiting[queue].extend(std::iter::from_fn(|| self.turns.take(queue)));
     }
 
     fn go(&mut self) {
