@@ -27,8 +27,43 @@ pub(super) struct Tensor {
     pub(super) size: Axes,
     pub(super) swizzle: Swizzle,
     pub(super) sparse: Option<StorageElements>,
-    /// Which of the four stored channels a compressed convolution takes, one bit each.
-    pub(super) pattern: Option<u16>,
+    /// Where a convolution takes some channels of a pixel only: its weights are stored for these.
+    pub(super) taken: Option<Taken>,
+}
+
+/// The channels of a pixel that a first convolution takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// One bit for each.
+    pub(super) pattern: u16,
+    /// Channels that a pixel has in memory.
+    pub(super) stored: usize,
+}
+
+impl Taken {
+    /// As registers tell it: the input is compressed, or the weights of the other channels are left out and count as zero.
+    pub(super) fn of(compressed: bool, inserted: bool, pattern: u32, size: Axes) -> Option<Taken> {
+        (compressed || inserted).then_some(Taken {
+            pattern: pattern as u16,
+            stored: if compressed { COMPRESSED_PITCH } else { size.z },
+        })
+    }
+
+    /// Their numbers.
+    pub(super) fn channels(self) -> impl Iterator<Item = usize> {
+        let stored = self.stored.min(u16::BITS as usize);
+        (0..stored).filter(move |channel| self.pattern >> channel & 1 == 1)
+    }
+
+    /// Whether it names none, or more than there are.
+    pub(super) fn names_others(self) -> bool {
+        self.pattern == 0 || self.channels().count() != self.pattern.count_ones() as usize
+    }
+
+    /// Whether a pixel has fewer channels in memory than its registers say.
+    pub(super) fn is_compressed(self) -> bool {
+        self.stored == COMPRESSED_PITCH
+    }
 }
 
 /// Where the storage elements of a sparse tensor are told.
@@ -43,17 +78,13 @@ pub(super) struct StorageElements {
 impl Tensor {
     /// Channels of the dense array that a window becomes.
     pub(super) fn channels(&self, geometry: &Geometry) -> usize {
-        self.pattern
-            .map_or(geometry.channels, |pattern| pattern.count_ones() as usize)
+        self.taken
+            .map_or(geometry.channels, |taken| taken.channels().count())
     }
 
     /// Channels of a pixel in memory.
     fn pitch(&self) -> usize {
-        if self.pattern.is_some() {
-            COMPRESSED_PITCH
-        } else {
-            self.size.z
-        }
+        self.taken.map_or(self.size.z, |taken| taken.stored)
     }
 
     /// Bytes of this many elements.
@@ -63,10 +94,9 @@ impl Tensor {
 
     /// First channel and number of channels of a pixel that are read.
     pub(super) fn read_channels(&self, geometry: &Geometry) -> (usize, usize) {
-        if self.pattern.is_some() {
-            (0, COMPRESSED_PITCH)
-        } else {
-            (geometry.start.z, geometry.channels)
+        match self.taken {
+            Some(taken) => (0, taken.stored),
+            None => (geometry.start.z, geometry.channels),
         }
     }
 
@@ -101,12 +131,11 @@ impl Tensor {
             self.decode(bytes.ok_or_else(|| outside("activations", end, tile))?, out)
         };
         for (y, row) in dense.chunks_exact_mut(window.x * channels).enumerate() {
-            if let Some(pattern) = self.pattern {
+            if let Some(taken) = self.taken {
+                let mut stored = vec![T::default(); read];
                 for (x, pixel) in row.chunks_exact_mut(channels).enumerate() {
-                    let mut stored = [T::default(); COMPRESSED_PITCH];
                     fill(y, x, &mut stored, read)?;
-                    let taken = (0..COMPRESSED_PITCH).filter(|c| pattern >> c & 1 == 1);
-                    for (value, c) in pixel.iter_mut().zip(taken) {
+                    for (value, c) in pixel.iter_mut().zip(taken.channels()) {
                         *value = stored[c];
                     }
                 }

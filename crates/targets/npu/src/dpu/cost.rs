@@ -1,5 +1,6 @@
 //! How long a workload takes, and what listings say of it.
 
+use super::activations::Taken;
 use super::geometry::Axes;
 use super::workload::{Operation, Workload};
 use serde::Deserialize;
@@ -71,8 +72,8 @@ impl Workload {
         let cost = match self.operation {
             Operation::Convolution => {
                 // A compressed input has the four channels that are stored, not those that the registers name.
-                let channels = match self.input.pattern {
-                    Some(_) => 4,
+                let channels = match self.input.taken {
+                    Some(taken) => taken.stored,
                     None => self.geometry.channels,
                 };
                 taps *= channels as f64;
@@ -166,7 +167,14 @@ impl Workload {
                 "palettised weights",
             ),
             (self.input.sparse.is_some(), "storage elements"),
-            (self.input.pattern.is_some(), "compressed input"),
+            (
+                self.input.taken.is_some_and(Taken::is_compressed),
+                "compressed input",
+            ),
+            (
+                self.input.taken.is_some_and(|taken| !taken.is_compressed()),
+                "weights of some channels",
+            ),
             (self.continued, "continued"),
         ];
         parts.extend(

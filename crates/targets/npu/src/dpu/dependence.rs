@@ -301,10 +301,9 @@ impl Workload {
             return;
         }
         let each = |channel: usize| any(tensor.swizzle, at(channel), tensor.bytes(1), doubtful);
-        match tensor.pattern {
-            Some(pattern) => {
-                let taken = (0..read).filter(|channel| pattern >> channel & 1 == 1);
-                for (element, channel) in pixel.iter_mut().zip(taken) {
+        match tensor.taken {
+            Some(taken) => {
+                for (element, channel) in pixel.iter_mut().zip(taken.channels()) {
                     *element = each(channel);
                 }
             }

@@ -101,6 +101,7 @@ registers! {
         wt_dense 0x24 [16 + 1];
         stride_y_en 0x24 [17 + 1];
         stride_y 0x24 [18 + 3];
+        layer1_wt_sp_ins 0x24 [23 + 1];
         layer1_cmp_en 0x24 [24 + 1];
         sp_se_tbl_segment 0x24 [29 + 1];
         tensor_size_x 0x28 [0 + 14];

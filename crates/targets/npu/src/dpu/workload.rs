@@ -1,6 +1,6 @@
 //! A variant of an invariant as one thing to do: registers resolved into operation, geometry, formats and addresses.
 
-use super::activations::{StorageElements, Tensor};
+use super::activations::{StorageElements, Taken, Tensor};
 use super::formats::{self, input_format};
 use super::geometry::{Axes, Geometry, Slide};
 use super::output::Output;
@@ -138,7 +138,12 @@ impl Workload {
                 table: u64::from(i.se_addr),
                 map: u64::from(i.sparsity_addr),
             }),
-            pattern: (i.layer1_cmp_en == 1).then_some(i.cm_sp_pattern as u16),
+            taken: Taken::of(
+                i.layer1_cmp_en == 1,
+                i.layer1_wt_sp_ins == 1,
+                i.cm_sp_pattern,
+                size,
+            ),
         };
         let second = matches!(operation, Operation::Add { .. }).then(|| Tensor {
             format: weights,
@@ -147,7 +152,7 @@ impl Workload {
             size,
             swizzle: weight_swizzle,
             sparse: None,
-            pattern: None,
+            taken: None,
         });
         let weights = Weights {
             table: u64::from(v.weight_start),
@@ -196,7 +201,7 @@ impl Workload {
     /// Channels of a dense input that the DPU cannot walk, and what they should be a multiple of.
     pub(crate) fn odd_channels(&self) -> Option<(usize, usize)> {
         let multiple = (128 / self.input.format.bits() as usize).max(16);
-        let odd = self.input.pattern.is_none() && !self.input.size.z.is_multiple_of(multiple);
+        let odd = self.input.taken.is_none() && !self.input.size.z.is_multiple_of(multiple);
         odd.then_some((self.input.size.z, multiple))
     }
 
@@ -353,16 +358,21 @@ impl Workload {
                 "swizzled storage elements",
             ),
             (
-                sparse && self.input.pattern.is_some(),
+                sparse && self.input.taken.is_some(),
                 "compressed input channels with storage elements",
             ),
             (
-                self.input.pattern.is_some_and(|p| p == 0 || p > 0xf),
-                "compressed input of more than four channels",
+                self.input.taken.is_some_and(Taken::names_others),
+                "compressed input of more channels than are stored",
             ),
             (
-                self.input.pattern.is_some() && self.operation != Operation::Convolution,
+                self.input.taken.is_some() && self.operation != Operation::Convolution,
                 "compressed input outside a convolution",
+            ),
+            (
+                self.input.taken.is_some_and(|taken| !taken.is_compressed())
+                    && (!self.weights.dense || self.geometry.channels != self.input.size.z),
+                "inserted weights (layer1_wt_sp_ins) that are sparse or of a part of the channels",
             ),
             (
                 self.continued && self.geometry.extent().volume() > ACCUMULATORS,

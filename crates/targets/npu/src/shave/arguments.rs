@@ -179,7 +179,7 @@ fn roles(operation: Operation, count: usize) -> Vec<TensorRole> {
     let roles = operation.roles();
     match operation {
         // Inputs come and go; there is one output, the last.
-        Operation::Interpolate | Operation::Mvn6 => (1..=count)
+        Operation::FullyConnected | Operation::Interpolate | Operation::Mvn6 => (1..=count)
             .map(|number| {
                 if number < count {
                     TensorRole::Input
@@ -392,7 +392,7 @@ impl Reader<'_> {
         loop {
             let count = tensors.len();
             let complete = match operation {
-                Operation::Interpolate | Operation::Mvn6 => {
+                Operation::FullyConnected | Operation::Interpolate | Operation::Mvn6 => {
                     self.at_marker() || count == MAX_TENSORS
                 }
                 // The second scratch came with release 2026.1.0.
@@ -408,25 +408,34 @@ impl Reader<'_> {
             tensors.push(self.tensor(count)?);
         }
         let present = match operation {
-            Operation::Interpolate => {
-                self.between("end of the tensors", VARIADIC_MARKER, VARIADIC_MARKER)?;
-                if !matches!(tensors.len(), 2 | 4) {
-                    return Err(self.error(self.block, "row of tensors", "2 or 4", tensors.len()));
-                }
-                0
-            }
+            Operation::Interpolate => self.variadic(&tensors, [2, 4])?,
+            Operation::FullyConnected => self.variadic(&tensors, [3, 4])?,
             Operation::Mvn6 => self.optional_mask(tensors.len(), 0b1001, 0b1111)?,
             Operation::DynamicQuantize => self.optional_mask(tensors.len(), 0x3f, 0x3f)?,
             // Release 2026.0.0 has no marker.
             Operation::LstmSequence if self.at_optional_marker() => {
                 self.optional_mask(tensors.len(), 0x3f7, 0x3f7)?
             }
-            Operation::EmbeddingBagOffsets | Operation::FullyConnected => {
+            Operation::EmbeddingBagOffsets => {
                 self.between("end of the tensors", VARIADIC_MARKER, VARIADIC_MARKER)? as u64
             }
             _ => 0,
         };
         Ok((tensors, present))
+    }
+
+    /// The end of tensors of which there may be two counts; no mask follows.
+    fn variadic(
+        &mut self,
+        tensors: &[TensorRef],
+        counts: [usize; 2],
+    ) -> Result<u64, ArgumentError> {
+        self.between("end of the tensors", VARIADIC_MARKER, VARIADIC_MARKER)?;
+        if counts.contains(&tensors.len()) {
+            return Ok(0);
+        }
+        let expected = format!("{} or {}", counts[0], counts[1]);
+        Err(self.error(self.block, "row of tensors", expected, tensors.len()))
     }
 
     /// The mask after the tensors, with as many bits as there were: all of `required` and nothing but `allowed`.

@@ -116,7 +116,7 @@ operations! {
     Floor "floor" UNARY;
     /// Remainder with the sign of the divisor.
     FloorMod "floor-mod" BINARY;
-    /// Matrix product with transposed weights: x, weights to y.
+    /// Matrix product with transposed weights: x, weights, and a bias for each column in some, to y.
     FullyConnected "fully-connected" BINARY;
     /// Selects slices along an axis: x, indices to y.
     Gather "gather" BINARY;

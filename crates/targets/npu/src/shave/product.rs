@@ -4,7 +4,7 @@ use super::tensor::{Call, Values};
 use super::volume::Volume;
 use chipless_model::Fault;
 
-/// x [rows, inner] times weights [columns, inner], the last one innermost.
+/// x [rows, inner] times weights [columns, inner], the last one innermost, plus a bias [columns] where there is one.
 pub(super) fn fully_connected(call: Call<'_>) -> Result<Values, Fault> {
     let (x, weights) = (call.floats(0)?, call.floats(1)?);
     let inner = call.around(&call.input(0)?.shape, 0)?.size;
@@ -17,20 +17,27 @@ pub(super) fn fully_connected(call: Call<'_>) -> Result<Values, Fault> {
     }
     let columns = weights.len() / inner;
     call.expect_elements("output", call.output(0)?, x.len() / inner * columns)?;
-    let product = |row: &[f32], column: &[f32]| {
-        let sum: f64 = row
-            .iter()
-            .zip(column)
-            .map(|(a, b)| f64::from(*a) * f64::from(*b))
-            .sum();
-        sum as f32
+    let none = vec![0.0; columns];
+    let biases = if call.inputs.len() > 2 {
+        call.floats(2)?
+    } else {
+        &none
     };
-    let rows = x.chunks_exact(inner);
-    let results = rows.flat_map(|row| {
-        weights
-            .chunks_exact(inner)
-            .map(move |column| product(row, column))
-    });
+    if biases.len() != columns {
+        return Err(call.fault(format_args!(
+            "{} biases for {columns} columns",
+            biases.len()
+        )));
+    }
+    let product = |row: &[f32], column: &[f32], bias: f32| {
+        let terms = row.iter().zip(column);
+        let sum: f64 = terms.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+        (sum + f64::from(bias)) as f32
+    };
+    let columns = || weights.chunks_exact(inner).zip(biases);
+    let results = x
+        .chunks_exact(inner)
+        .flat_map(|row| columns().map(move |(column, bias)| product(row, column, *bias)));
     Ok(Values::Float(results.collect()))
 }
 

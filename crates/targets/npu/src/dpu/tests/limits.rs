@@ -325,7 +325,7 @@ fn what_is_not_known_decodes_and_is_refused_by_name() {
                 t.variant.swizzle_key_offset,
             ) = (0, 0, 5);
         }),
-        ("compressed input of more than four channels", |t| {
+        ("compressed input of more channels than are stored", |t| {
             (t.invariant.layer1_cmp_en, t.invariant.cm_sp_pattern) = (1, 0x1f);
         }),
         ("continued operations other than convolution", |t| {

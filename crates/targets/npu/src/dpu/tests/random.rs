@@ -236,6 +236,10 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
         }
     } else if operation == "convolution" && channels == 16 && choose.one_in(2) {
         (i.layer1_cmp_en, i.cm_sp_pattern) = (1, choose.pick(&[7, 15, 5]));
+        if depth == 16 && i.wt_dense == 1 && choose.one_in(2) {
+            (i.layer1_cmp_en, i.layer1_wt_sp_ins) = (0, 1);
+            i.cm_sp_pattern = choose.pick(&[7, 0x3ff, 0xff, 0x8421]);
+        }
     }
 
     // Memory: inputs, weights, tables.

@@ -176,8 +176,11 @@ fn element(task: &Task, reader: &mut Reader<'_>, x: u32, y: u32, z: u32) -> Vec<
     // The input channels that this output channel looks at, in the order of its weights.
     let channels: Vec<u32> = if !dense_convolution {
         vec![v.workload_start_z + channel]
-    } else if i.layer1_cmp_en == 1 {
-        (0..4).filter(|c| i.cm_sp_pattern >> c & 1 == 1).collect()
+    } else if i.layer1_cmp_en == 1 || i.layer1_wt_sp_ins == 1 {
+        let stored = if i.layer1_cmp_en == 1 { 4 } else { 16 };
+        (0..stored)
+            .filter(|c| i.cm_sp_pattern >> c & 1 == 1)
+            .collect()
     } else {
         (v.workload_start_z..v.workload_start_z + v.workload_size_z).collect()
     };

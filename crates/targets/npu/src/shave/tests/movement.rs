@@ -156,6 +156,21 @@ fn products() {
         ],
     );
     assert_eq!(found, [1.0, 2.0, 3.0, 3.0, 4.0, 7.0]);
+    let with_bias = block()
+        .tensor(F16, &[2, 1])
+        .tensor(F16, &[2, 2])
+        .tensor(F16, &[2])
+        .tensor(F16, &[2, 1])
+        .long(i64::MAX);
+    let found = with_bias.floats(
+        Operation::FullyConnected,
+        &[
+            float(&[1.0, 2.0]),
+            float(&[1.0, 0.0, 0.0, 1.0]),
+            float(&[10.0, 20.0]),
+        ],
+    );
+    assert_eq!(found, [11.0, 22.0]);
     // Two groups, stride 2, a border of one at the left alone: taps at −1, 0 and 1, 2.
     let convolution = block()
         .tensor(F16, &[3, 1, 2, 1])
