@@ -6,12 +6,12 @@ use chipless_model::{
 };
 use chipless_sim::{Order, TimingOnly, Verified, run_in};
 
-mod kernel {
+pub(crate) mod kernel {
     use chipless_model::{Access, Fault, Kernel, Storage};
     use std::borrow::Cow;
 
     #[derive(Debug)]
-    pub(super) struct Nothing;
+    pub(crate) struct Nothing;
 
     impl Kernel for Nothing {
         fn operation(&self) -> Cow<'static, str> {

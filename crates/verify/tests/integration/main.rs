@@ -8,3 +8,4 @@ mod orders;
 mod races;
 mod rates;
 mod refusals;
+mod turns;

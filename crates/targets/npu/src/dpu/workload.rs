@@ -219,6 +219,17 @@ impl Workload {
         self.uses_weight_table().then_some(self.weights.table)
     }
 
+    /// Where the weight table of a workload with weights stands in the tile: start and size of each piece.
+    pub(crate) fn weight_table_ranges(&self) -> impl Iterator<Item = (u64, u64)> {
+        let count = if self.uses_weights() {
+            self.geometry.outputs
+        } else {
+            0
+        };
+        let size = Weights::table_bytes(count);
+        self.weights.swizzle.pieces(self.weights.table, size)
+    }
+
     /// Tensors that are swizzled, and where in the tile they start.
     pub(crate) fn swizzled_inputs(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let second = self

@@ -2,6 +2,7 @@
 //! the accesses of a workload are exact where these are known.
 
 use crate::address::{CMX_SIZE, TILES};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// Bytes of CMX that have a list of arrivals of their own: who asks for a few bytes looks at what came near them.
@@ -26,17 +27,22 @@ struct Arrival<'i> {
     high: u64,
     /// The bytes, where the file has them.
     bytes: Option<&'i [u8]>,
+    /// Whether the task surely writes all of them, rather than some.
+    is_whole: bool,
 }
 
 impl<'i> Constants<'i> {
-    /// The task at this position of the walk writes bytes from `low` to before `high`: these, or unknown ones.
+    /// The task at this position of the walk writes bytes of a range: these, or unknown ones; all of the range, or some of it.
     pub(crate) fn arrive(
         &mut self,
         tile: u8,
         position: usize,
-        low: u64,
-        high: u64,
+        Range {
+            start: low,
+            end: high,
+        }: Range<u64>,
         bytes: Option<&'i [u8]>,
+        is_whole: bool,
     ) {
         let Some(parts) = self.tiles.get_mut(tile as usize) else {
             return;
@@ -52,6 +58,7 @@ impl<'i> Constants<'i> {
                 Some(last)
                     if last.bytes.is_none()
                         && bytes.is_none()
+                        && last.is_whole == is_whole
                         && last.position == position
                         && last.high == low =>
                 {
@@ -63,6 +70,7 @@ impl<'i> Constants<'i> {
                     low,
                     high,
                     bytes,
+                    is_whole,
                 }),
             }
         }
@@ -75,6 +83,46 @@ impl<'i> Constants<'i> {
             .flatten()
             .for_each(|arrivals| arrivals.sort_by_key(|a| (a.position, a.number)));
         self
+    }
+
+    /// Who was the last to write bytes from `low` to before `high` before the task at a position runs, as far as that is certain: the
+    /// position of each such task, and the first byte that is its own.
+    pub(crate) fn sources(
+        &self,
+        tile: u8,
+        position: usize,
+        low: u64,
+        high: u64,
+    ) -> impl Iterator<Item = (usize, u64)> {
+        let mut found = Vec::new();
+        let mut at = low;
+        while at < high {
+            let end = high.min((at / PART + 1) * PART);
+            let parts = self.tiles.get(tile as usize);
+            if let Some(arrivals) = parts.and_then(|parts| parts.get((at / PART) as usize)) {
+                let before = arrivals.partition_point(|a| a.position < position);
+                let mut left = vec![at..end];
+                for arrival in arrivals[..before].iter().rev() {
+                    if left.is_empty() {
+                        break;
+                    }
+                    let is_own =
+                        |gap: &Range<u64>| gap.start < arrival.high && arrival.low < gap.end;
+                    if let Some(gap) = left.iter().find(|gap| is_own(gap))
+                        && arrival.is_whole
+                    {
+                        found.push((arrival.position, gap.start.max(arrival.low)));
+                    }
+                    let rest = left.into_iter().flat_map(|gap| {
+                        let (low, high) = (gap.end.min(arrival.low), gap.start.max(arrival.high));
+                        [gap.start..low, high..gap.end]
+                    });
+                    left = rest.filter(|gap| !gap.is_empty()).collect();
+                }
+            }
+            at = end;
+        }
+        found.into_iter()
     }
 
     fn known(&self, tile: u8, position: usize, offset: u64, size: u64) -> Option<&'i [u8]> {
@@ -146,7 +194,7 @@ mod tests {
             sorted.sort_by_key(|(_, (position, ..))| *position);
             for (position, start, size, is_known) in &arrivals {
                 let bytes = is_known.then(|| &file[..(size * SCALE) as usize]);
-                constants.arrive(1, *position, start * SCALE, (start + size) * SCALE, bytes);
+                constants.arrive(1, *position, start * SCALE..(start + size) * SCALE, bytes, true);
             }
             let constants = constants.finish();
             let mut last = vec![None; 600];

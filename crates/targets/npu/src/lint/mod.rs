@@ -4,11 +4,12 @@
 pub(crate) mod advice;
 pub(crate) mod limits;
 mod rotation;
+mod tables;
 
 use crate::dpu::Workload;
 use crate::image::Image;
 use crate::inference::Inference;
-use crate::kernels::Cmx;
+use crate::kernels::{Cmx, Constants};
 use crate::schedule::{Control, Description, Schedule, Slice};
 use chipless_model::{Finding, Place, Program, Rule, TaskId};
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub(crate) struct Subject<'s, 'i> {
     pub(crate) tasks: &'s [Option<TaskId>],
     /// The DPU workloads, by their position in the walk.
     pub(crate) workloads: &'s [(usize, Arc<Workload>)],
+    /// What arrives in on-chip memory.
+    pub(crate) constants: Option<&'s Constants<'i>>,
 }
 
 impl Subject<'_, '_> {
@@ -41,8 +44,8 @@ impl Subject<'_, '_> {
 
 /// Every rule of the passes.
 pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-    let rules = limits::ALL.iter().chain(advice::ALL).chain(rotation::ALL);
-    rules.copied()
+    let passes = [limits::ALL, advice::ALL, rotation::ALL, tables::ALL];
+    passes.into_iter().flatten().copied()
 }
 
 /// What there is to say.
@@ -51,13 +54,17 @@ pub(crate) fn check(subject: &Subject<'_, '_>) -> Vec<Finding> {
     let mut layers = limits::Layers::default();
     for (walked, workload) in subject.workloads {
         let Description::Dpu {
-            variant, invariant, ..
+            tile,
+            variant,
+            invariant,
         } = subject.schedule.tasks[*walked].description
         else {
             continue;
         };
         let place = || subject.place(*walked);
         findings.extend(limits::workload(workload, &place));
+        let table = workload.weight_table_ranges();
+        findings.extend(tables::check(subject, *walked, tile, table, &place));
         findings.extend(layers.add(invariant.from, workload, *walked, subject));
         findings.extend(advice::weight_count(subject.bytes(variant.from), &place));
         let (record, barriers) = (

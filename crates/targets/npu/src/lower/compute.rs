@@ -1,6 +1,6 @@
 //! Tasks of the DPUs and of the SHAVEs.
 
-use super::{DPU_WORKLOAD, Lowering, SHAVE_ARGUMENTS, UNMAPPED};
+use super::{DPU_WORKLOAD, DYNAMIC_SHAPE, Lowering, SHAVE_ARGUMENTS, UNMAPPED};
 use crate::address::{self, Target};
 use crate::bytes::Record;
 use crate::dpu;
@@ -205,8 +205,13 @@ impl<'i> Lowering<'_, 'i> {
         match parameters.decode(operation, offset) {
             Ok(invocation) => Some(Work::Known(Box::new(invocation))),
             Err(error) => {
+                let rule = if error.is_dynamic {
+                    &DYNAMIC_SHAPE
+                } else {
+                    &SHAVE_ARGUMENTS
+                };
                 self.findings
-                    .push(SHAVE_ARGUMENTS.at(place.clone(), format!("{operation}: {error}")));
+                    .push(rule.at(place.clone(), format!("{operation}: {error}")));
                 None
             }
         }

@@ -22,9 +22,9 @@ use crate::shave::{self, KernelTable};
 use crate::structures::TaskKind;
 use crate::tensors;
 use chipless_model::{
-    Action, BufferId, Builder, Condition, Configuration, ConfigurationId, Demand, Direction,
-    Finding, Kernel, Limits, Location, NewTask, PartId, Piece, PieceId, PieceOrder, Place, Program,
-    QueueId, ResourceId, Signal, Sync, SyncId, SyncKind, TaskId, Time, Wait,
+    Action, BufferId, Builder, Certainty, Condition, Configuration, ConfigurationId, Demand,
+    Direction, Finding, Kernel, Limits, Location, NewTask, PartId, Piece, PieceId, PieceOrder,
+    Place, Program, QueueId, ResourceId, Signal, Sync, SyncId, SyncKind, TaskId, Time, Wait,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -55,6 +55,10 @@ chipless_model::rules! {
         "Programs of the compiler releases at hand take and give plain row-major tensors. Strides and orders of dimensions of the metadata are shown, not applied."
         "Compile the model with plain layouts of its inputs and outputs."
         "NPU4 metadata, TensorRef offset 0 and 360";
+    DYNAMIC_SHAPE Unsupported Error Chipless "npu-unsupported-dynamic-shape" "a SHAVE kernel works on a tensor whose shape the program computes"
+        "A tensor reference says whether its sizes stand in the file. In programs with bounded shapes some do not: another kernel writes them while the program runs. Chipless resolves the tensors before it runs anything."
+        "Compile the model with static shapes: the upper bounds, for example."
+        "NPU4 SHAVE tensor reference, static flag";
     DPU_WORKLOAD Fault Error Hardware "npu-dpu-workload" "the registers of a DPU workload contradict each other"
         "A workload names a box of the output, a window of the input, a kernel and formats; they must fit each other and the tensors."
         "Compare the fields with those of the neighbouring workloads in `chipless list`."
@@ -130,6 +134,7 @@ pub fn lower<'i>(
         cmx: lowering.cmx,
         tasks: &lowering.ids,
         workloads: &lowering.workloads,
+        constants: lowering.known.get(),
     });
     lowering.findings.extend(found);
     if lowering.findings.iter().any(Finding::is_error) {
@@ -401,7 +406,10 @@ impl<'i> Lowering<'_, 'i> {
             if access.direction == Direction::Write {
                 let bound = |at: i128| at.clamp(0, i128::from(CMX_SIZE)) as u64;
                 let bytes = copied.filter(|_| access.pattern.loops.is_empty());
-                constants.arrive(tile, walked, bound(extent.start), bound(extent.end), bytes);
+                let range = bound(extent.start)..bound(extent.end);
+                let is_whole =
+                    access.certainty == Certainty::Exact && access.pattern.loops.is_empty();
+                constants.arrive(tile, walked, range, bytes, is_whole);
             }
         });
     }

@@ -44,6 +44,8 @@ pub struct ArgumentError {
     pub expected: String,
     /// What is there.
     pub found: String,
+    /// Whether nothing is wrong, but a tensor has a shape that the program computes.
+    pub is_dynamic: bool,
 }
 
 /// A tensor in memory.
@@ -236,6 +238,7 @@ impl Reader<'_> {
             field: field.to_string(),
             expected: expected.to_string(),
             found: found.to_string(),
+            is_dynamic: false,
         }
     }
 
@@ -497,6 +500,13 @@ impl Reader<'_> {
         let long = |at: usize| word(at) | word(at + 4) << 32;
         let at = |offset: u64| start + offset - missing;
 
+        if word(8) == 0 {
+            let dynamic = self.error(at(8), field("static flag"), 1, "0, a dynamic shape");
+            return Err(ArgumentError {
+                is_dynamic: true,
+                ..dynamic
+            });
+        }
         let rank = word(12) as u32;
         if !(1..=MAX_RANK).contains(&rank) {
             return Err(self.error(at(12), field("rank"), format_args!("1 to {MAX_RANK}"), rank));
