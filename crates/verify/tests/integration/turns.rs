@@ -4,14 +4,14 @@ use crate::late::kernel::Nothing;
 use chipless_model::{
     Action, Builder, Limits, NewTask, PieceId, PieceOrder, Program, Signal, TaskId, Time,
 };
-use chipless_sim::{Order, TimingOnly, Verified, run_in};
+use chipless_sim::{Order, TimingOnly, run_in};
 
 /// A queue with two pieces of a task each; two tasks that nothing orders release the second and the first.
 fn program(order: PieceOrder) -> Program<'static> {
     let mut build = Builder::new("test", &Limits::default());
     build.part("test");
     let kernel = build.kernel(Nothing);
-    let mut task = |build: &mut Builder<'static>, queue, signals: &[Signal]| {
+    let task = |build: &mut Builder<'static>, queue, signals: &[Signal]| {
         let task = NewTask {
             signals,
             fixed: Time(1),
