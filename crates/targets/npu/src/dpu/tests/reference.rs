@@ -264,15 +264,16 @@ fn activation(task: &Task, reader: &mut Reader<'_>, x: u32, y: u32, c: u32) -> O
     let base = i.act_offset0 as usize + i.tensor_start as usize * 16;
     let depth = i.tensor_size_z as usize;
     if i.act_dense == 1 {
-        if i.layer1_cmp_en == 1 {
-            // A pixel of four channels is read as a whole.
-            (0..4).for_each(|c| {
-                _ = reader.element(i.amode, base, pixel * 4 + c, v.swizzle_key_offset);
+        if i.layer1_cmp_en == 1 || i.layer1_wt_sp_ins == 1 {
+            // A pixel is read as a whole.
+            let stored = if i.layer1_cmp_en == 1 { 4 } else { depth };
+            (0..stored).for_each(|c| {
+                _ = reader.element(i.amode, base, pixel * stored + c, v.swizzle_key_offset);
             });
             return Some(reader.element(
                 i.amode,
                 base,
-                pixel * 4 + c as usize,
+                pixel * stored + c as usize,
                 v.swizzle_key_offset,
             ));
         }
