@@ -101,23 +101,22 @@ impl<'i> Constants<'i> {
             let parts = self.tiles.get(tile as usize);
             if let Some(arrivals) = parts.and_then(|parts| parts.get((at / PART) as usize)) {
                 let before = arrivals.partition_point(|a| a.position < position);
-                let mut left = vec![at..end];
+                // First byte, and one past the last, of what nobody has been found for.
+                let mut left = vec![(at, end)];
                 for arrival in arrivals[..before].iter().rev() {
                     if left.is_empty() {
                         break;
                     }
-                    let is_own =
-                        |gap: &Range<u64>| gap.start < arrival.high && arrival.low < gap.end;
-                    if let Some(gap) = left.iter().find(|gap| is_own(gap))
+                    let is_own = |gap: &&(u64, u64)| gap.0 < arrival.high && arrival.low < gap.1;
+                    if let Some((low, _)) = left.iter().find(is_own)
                         && arrival.is_whole
                     {
-                        found.push((arrival.position, gap.start.max(arrival.low)));
+                        found.push((arrival.position, (*low).max(arrival.low)));
                     }
-                    let rest = left.into_iter().flat_map(|gap| {
-                        let (low, high) = (gap.end.min(arrival.low), gap.start.max(arrival.high));
-                        [gap.start..low, high..gap.end]
+                    let rest = left.into_iter().flat_map(|(low, high)| {
+                        [(low, high.min(arrival.low)), (low.max(arrival.high), high)]
                     });
-                    left = rest.filter(|gap| !gap.is_empty()).collect();
+                    left = rest.filter(|(low, high)| low < high).collect();
                 }
             }
             at = end;
