@@ -354,11 +354,11 @@ fn workloads() {
 
 #[test]
 fn a_weight_table_where_a_result_is() {
-    let good = Blob::open("chain_tiles1");
+    let good = Blob::open("chain_tiles4");
     let output = good.field(good.records("task.dpu.invariant", INVARIANT)[0], "ac_base") * 16;
     is_found(
         "npu-weight-table-computed",
-        "chain_tiles1",
+        "chain_tiles4",
         "task.dpu.variant",
         VARIANT,
         |blob, at| {
