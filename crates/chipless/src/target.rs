@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::options::{Input, OptionSpec, Options};
+use chipless_device::Route;
 use chipless_model::{Finding, Info, Node, Program, Rule, TaskId};
 use chipless_npu::registers::Structure;
 use chipless_report::schedule_trace::Schedule;
@@ -160,6 +161,12 @@ pub trait Document: Send + Sync {
 
     /// Tiles that the program holds while it runs on a device with tiles; `None`: it has the device for itself.
     fn tiles(&self) -> Option<u32> {
+        None
+    }
+
+    /// The way of a queue's transfers to the memory of a device that describes one. `None`: they have a memory of their own.
+    fn route(&self, queue: &str) -> Option<Route> {
+        let _ = queue;
         None
     }
 

@@ -18,6 +18,25 @@ pub struct CacheCounts {
     pub misses: u64,
 }
 
+/// What is counted of accesses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    accesses: u64,
+    /// Of simulated sets.
+    misses: u64,
+    /// Lines that passed the filter: of all sets, and of simulated ones.
+    rare: (u64, u64),
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Tally) {
+        self.accesses += other.accesses;
+        self.misses += other.misses;
+        self.rare.0 += other.rare.0;
+        self.rare.1 += other.rare.1;
+    }
+}
+
 /// A line and when it was last used; 0 is never.
 #[derive(Clone, Copy, Debug, Default)]
 struct Way {
@@ -33,12 +52,10 @@ pub(crate) struct Cache {
     sample: u64,
     lines: Vec<Way>,
     clock: u64,
-    accesses: u64,
-    /// Of simulated sets.
-    misses: u64,
-    /// Lines that passed the filter: of all sets, and of simulated ones.
-    rare: (u64, u64),
+    pub(crate) tally: Tally,
     filter: Vec<u64>,
+    /// What the last transfer that touched simulated sets missed of them.
+    share: f64,
 }
 
 impl Cache {
@@ -53,9 +70,8 @@ impl Cache {
             sample,
             lines: vec![Way::default(); (sets.div_ceil(sample) * ways) as usize],
             clock: 0,
-            accesses: 0,
-            misses: 0,
-            rare: (0, 0),
+            tally: Tally::default(),
+            share: 1.0,
             filter: if sample > 1 {
                 vec![u64::MAX; (sets * ways) as usize]
             } else {
@@ -64,21 +80,36 @@ impl Cache {
         }
     }
 
-    /// Touches the lines of a range in rising order; those that are missed may fill the ways of the mask. Returns how many of its bytes the memory must give.
-    pub(crate) fn access(&mut self, start: u64, bytes: u64, mask: u64) -> u64 {
+    /// Touches the lines of a range in rising order, but for the one that the transfer touched last; those that are missed may fill the ways
+    /// of the mask. Returns how many of its bytes the memory must give.
+    pub(crate) fn access(
+        &mut self,
+        start: u64,
+        bytes: u64,
+        mask: u64,
+        touched_last: &mut Option<u64>,
+    ) -> u64 {
         if bytes == 0 {
             return 0;
         }
-        let (first, last) = (start / self.line, (start + bytes - 1) / self.line);
+        let (mut first, last) = (start / self.line, (start + bytes - 1) / self.line);
+        let mut from = start;
+        if touched_last.replace(last) == Some(first) {
+            first += 1;
+            from = (first * self.line).min(start + bytes);
+        }
+        if first > last {
+            return 0;
+        }
         if self.sample > 1 {
-            return self.access_sampled(first, last, bytes, mask);
+            return self.access_sampled(first, last, start + bytes - from, mask);
         }
         let mut missed = 0;
         for line in first..=last {
-            self.accesses += 1;
+            self.tally.accesses += 1;
             if !self.touch(line, line % self.sets, mask) {
-                self.misses += 1;
-                let from = start.max(line * self.line);
+                self.tally.misses += 1;
+                let from = from.max(line * self.line);
                 let to = (start + bytes).min((line + 1) * self.line);
                 missed += to - from;
             }
@@ -87,29 +118,26 @@ impl Cache {
     }
 
     fn access_sampled(&mut self, first: u64, last: u64, bytes: u64, mask: u64) -> u64 {
-        let (touched, before) = (last - first + 1, (self.rare, self.misses));
+        let (touched, before) = (last - first + 1, self.tally);
         for line in first..=last {
             let place =
                 (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize % self.filter.len();
             let is_rare = std::mem::replace(&mut self.filter[place], line) != line;
-            self.rare.0 += u64::from(is_rare);
+            self.tally.rare.0 += u64::from(is_rare);
             let set = line % self.sets;
             if set.is_multiple_of(self.sample) {
-                self.rare.1 += u64::from(is_rare);
-                self.misses += u64::from(!self.touch(line, set / self.sample, mask));
+                self.tally.rare.1 += u64::from(is_rare);
+                self.tally.misses += u64::from(!self.touch(line, set / self.sample, mask));
             }
         }
-        self.accesses += touched;
-        let (rare, sampled) = (self.rare.0 - before.0.0, self.rare.1 - before.0.1);
-        // Short transfers may touch no simulated set: then the share of all until now counts.
-        let share = if sampled > 0 {
-            (self.misses - before.1) as f64 / sampled as f64
-        } else if self.rare.1 > 0 {
-            self.misses as f64 / self.rare.1 as f64
-        } else {
-            1.0
-        };
-        let missed = (share * rare as f64 / touched as f64).min(1.0) * bytes as f64;
+        self.tally.accesses += touched;
+        let rare = self.tally.rare.0 - before.rare.0;
+        let sampled = self.tally.rare.1 - before.rare.1;
+        // Short transfers may touch no simulated set: they are taken for one like the last that did.
+        if sampled > 0 {
+            self.share = (self.tally.misses - before.misses) as f64 / sampled as f64;
+        }
+        let missed = (self.share * rare as f64 / touched as f64).min(1.0) * bytes as f64;
         (missed.round() as u64).min(bytes)
     }
 
@@ -139,16 +167,55 @@ impl Cache {
 
     /// What was touched, found and missed: counted, or estimated from the simulated sets.
     pub(crate) fn counts(&self) -> CacheCounts {
-        let misses = if self.sample > 1 && self.rare.1 > 0 {
-            let share = self.misses as f64 / self.rare.1 as f64;
-            ((share * self.rare.0 as f64).round() as u64).min(self.accesses)
+        let Tally {
+            accesses,
+            misses,
+            rare,
+        } = self.tally;
+        let misses = if self.sample > 1 && rare.1 > 0 {
+            let share = misses as f64 / rare.1 as f64;
+            ((share * rare.0 as f64).round() as u64).min(accesses)
         } else {
-            self.misses
+            misses
         };
         CacheCounts {
-            accesses: self.accesses,
-            hits: self.accesses - misses,
+            accesses,
+            hits: accesses - misses,
             misses,
         }
+    }
+
+    /// What the cache holds: of each set the lines, the last used first, and what sampling keeps. Where agents may fill some ways only, the
+    /// order does not say all.
+    pub(crate) fn contents(&self, contents: &mut Vec<u64>) {
+        let mut order: Vec<&Way> = Vec::with_capacity(self.ways);
+        for set in self.lines.chunks(self.ways) {
+            order.clear();
+            order.extend(set.iter().filter(|way| way.used > 0));
+            order.sort_unstable_by_key(|way| std::cmp::Reverse(way.used));
+            contents.push(order.len() as u64);
+            contents.extend(order.iter().map(|way| way.line));
+        }
+        contents.extend(&self.filter);
+        contents.push(self.share.to_bits());
+    }
+
+    /// Holds what [`contents`](Cache::contents) told.
+    pub(crate) fn hold(&mut self, contents: &mut impl Iterator<Item = u64>) {
+        self.lines.fill(Way::default());
+        self.clock = self.ways as u64;
+        for set in self.lines.chunks_mut(self.ways) {
+            let count = contents.next().unwrap_or(0) as usize;
+            for (place, way) in set.iter_mut().take(count).enumerate() {
+                *way = Way {
+                    line: contents.next().unwrap_or(0),
+                    used: (self.ways - place) as u64,
+                };
+            }
+        }
+        for (line, kept) in self.filter.iter_mut().zip(&mut *contents) {
+            *line = kept;
+        }
+        self.share = contents.next().map_or(1.0, f64::from_bits);
     }
 }

@@ -4,20 +4,19 @@
 //! leave at an instant starts none any more.
 
 use crate::arrivals::{Arrival, Source};
-use crate::cache::Cache;
 use crate::figures::Figures;
 use crate::job::{Job, Record};
-use crate::mmu::Mmu;
-use crate::network::Network;
+use crate::memory::{Loaded, Memory};
 use crate::policy::{self, Candidate, Holder, Place, Policy};
-use crate::programs::Work;
+use crate::programs::{Work, load};
 use crate::setup::Setup;
-use crate::tasks::{Agent, Owner};
+use crate::states::States;
+use crate::tasks::Owner;
 use crate::totals::{Simulated, Totals};
 use chipless_model::Storage;
-use chipless_sim::{Stopped, World};
+use chipless_sim::{InstanceId, Stopped, World};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 pub(crate) type JobId = u32;
 
@@ -84,11 +83,13 @@ pub(crate) struct Device<'s, 'p, 'a> {
     pub(crate) sources: Vec<Source>,
     pub(crate) rings: Vec<Ring>,
     pub(crate) engines: [Places; 2],
-    pub(crate) network: Network<Owner>,
-    pub(crate) mmu: Option<Mmu>,
-    pub(crate) cache: Option<Cache>,
-    pub(crate) agents: Vec<Agent>,
-    pub(crate) worlds: Vec<(&'static str, World<'p, 'a, Work<'a>>)>,
+    pub(crate) memory: Memory,
+    pub(crate) states: States,
+    /// Programs of files, by stream.
+    pub(crate) loaded: Vec<Option<Loaded<'s, 'p, 'a>>>,
+    pub(crate) world: World<'p, 'a, Work<'a>>,
+    /// The stream of each instance in the world.
+    pub(crate) placed: BTreeMap<InstanceId, usize>,
     /// Jobs whose tasks may start at the end of this instant.
     pub(crate) eager: Vec<(JobId, u64)>,
     /// Jobs that wait for a place or hold one.
@@ -132,6 +133,13 @@ pub fn simulate<'s, 'a>(
         .iter()
         .enumerate()
         .map(|(number, s)| Source::new(&s.stream.arrivals, setup.duration, setup.seed, number));
+    let masks = setup.streams.iter().map(|s| s.program.masks(figures));
+    let masks: Vec<Vec<u64>> = masks.collect();
+    let mut states = States::default();
+    if !figures.cache_masks.is_empty() {
+        // What a cache holds does not say then who may replace it.
+        states.give_up();
+    }
     let mut device = Device {
         setup,
         figures,
@@ -147,11 +155,11 @@ pub fn simulate<'s, 'a>(
             places(figures.nn_slots, figures.tiles),
             places(figures.copy_slots, 0),
         ],
-        network: Network::new(&figures.bandwidth),
-        mmu: figures.mmu_enabled.then(|| Mmu::new(figures)),
-        cache: figures.cache_enabled.then(|| Cache::new(figures)),
-        agents: Vec::new(),
-        worlds: Vec::new(),
+        memory: Memory::new(figures),
+        states,
+        loaded: load(setup, &masks),
+        world: World::default(),
+        placed: BTreeMap::new(),
         eager: Vec::new(),
         active: 0,
         idle_since: 0,
@@ -160,11 +168,7 @@ pub fn simulate<'s, 'a>(
         observe,
         left: Vec::new(),
         totals: Totals::new(setup),
-        masks: setup
-            .streams
-            .iter()
-            .map(|s| s.program.masks(figures))
-            .collect(),
+        masks,
         ended: Vec::new(),
         candidates: Vec::new(),
         holders: Vec::new(),
@@ -214,12 +218,11 @@ impl<'a> Device<'_, '_, 'a> {
     /// When something is due.
     fn next(&self) -> Option<u64> {
         let event = self.events.peek().map(|Reverse((at, ..))| *at);
-        let worlds = self.worlds.iter().filter_map(|(_, world)| world.next());
-        let worlds = worlds.map(|at| at.0);
+        let world = self.world.next().map(|at| at.0);
         event
             .into_iter()
-            .chain(self.network.next())
-            .chain(worlds)
+            .chain(self.memory.network.next())
+            .chain(world)
             .min()
     }
 
@@ -235,14 +238,10 @@ impl<'a> Device<'_, '_, 'a> {
                 if let Some(Reverse((.., due))) = self.events.pop() {
                     self.handle(due);
                 }
-            } else if self.network.next().is_some_and(is_due) {
+            } else if self.memory.network.next().is_some_and(is_due) {
                 self.transfers_end();
-            } else if self
-                .worlds
-                .iter()
-                .any(|(_, world)| world.next().is_some_and(|at| is_due(at.0)))
-            {
-                self.worlds_go_on()?;
+            } else if self.world.next().is_some_and(|at| is_due(at.0)) {
+                self.world_goes_on()?;
             } else {
                 return Ok(());
             }
@@ -281,7 +280,7 @@ impl<'a> Device<'_, '_, 'a> {
                 self.walked(job, owner);
             }
             Due::Program(job, epoch) if self.is_current(job, |j| j.epoch == epoch) => {
-                self.tasks_ended(job);
+                self.program_ends(job);
             }
             Due::Watchdog(job, epoch, since)
                 if self.is_current(job, |j| j.epoch == epoch)
@@ -353,9 +352,9 @@ impl<'a> Device<'_, '_, 'a> {
         }
         let stuck = self.live as u64;
         self.totals.finish(
-            self.mmu.map(|mmu| mmu.counts).unwrap_or_default(),
-            self.cache.map(|cache| cache.counts()).unwrap_or_default(),
-            self.network.carried(),
+            self.memory.tlb_counts(),
+            self.memory.cache_counts(),
+            &self.memory.network.carried,
             stuck,
         )
     }

@@ -10,6 +10,10 @@ pub const BANDS: [&str; 4] = ["idle", "normal", "focus", "realtime"];
 pub const RESOURCES: [&str; 9] = [
     "port0", "port1", "port2", "port3", "group0", "group1", "network", "cache", "ddr",
 ];
+/// The number of `group0` among them.
+pub(crate) const GROUPS: u8 = 4;
+/// The number of `network` among them.
+pub(crate) const NETWORK: u8 = 6;
 /// The number of `cache` among them.
 pub(crate) const CACHE: u8 = 7;
 /// The number of `ddr` among them.
@@ -67,6 +71,7 @@ pub struct Figures {
     pub walk_level: u64,
     pub walk_slots: u64,
     pub mmu_prefetch: bool,
+    pub prefetch_bytes: u64,
     pub cache_enabled: bool,
     pub cache_size: u64,
     pub cache_ways: u64,
@@ -176,6 +181,7 @@ specs! {
     "mmu.walk.level" Time("ns"), 0, Whole(walk_level);
     "mmu.walk.slots" Count, 1, Whole(walk_slots);
     "mmu.prefetch" Bool, 0, Bool(mmu_prefetch);
+    "mmu.prefetch_bytes" Size, 0, Whole(prefetch_bytes);
     "cache.enabled" Bool, 0, Bool(cache_enabled);
     "cache.size" Size, 1, Whole(cache_size);
     "cache.ways" Count, 1, Whole(cache_ways);
@@ -346,6 +352,7 @@ impl Default for Figures {
             walk_level: 0,
             walk_slots: 1,
             mmu_prefetch: false,
+            prefetch_bytes: 0,
             cache_enabled: false,
             cache_size: 64,
             cache_ways: 1,

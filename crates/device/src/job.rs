@@ -1,9 +1,12 @@
 //! A job on its way through the device, and what its time went into.
 
+use crate::states::Alone;
 use crate::synthetic::Synthetic;
+use crate::tasks::Agent;
 use chipless_sim::InstanceId;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::rc::Rc;
 
 /// Time of a job in picoseconds by what it went into. The sum is the time from arrival to the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
@@ -169,16 +172,18 @@ pub(crate) enum Body {
     /// Not begun.
     None,
     Synthetic(Box<Run>),
-    /// Alone: it ends as it does on an idle device, that is so long after this instant.
-    Alone(u64),
-    /// In a world, with others or after a preemption.
-    Live(usize, InstanceId),
+    /// Alone since an instant: it ends as it does on an idle device.
+    Alone(u64, Rc<Alone>),
+    /// In the world, with others or after a preemption.
+    Live(InstanceId),
 }
 
 /// A synthetic program under way.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) queues: Vec<Place>,
+    /// The link agents of its tiles.
+    pub(crate) agents: Vec<Agent>,
     /// Repetitions of each task that have ended.
     pub(crate) done: Vec<u64>,
     /// Tasks and lists that have not.
@@ -208,6 +213,9 @@ impl Run {
         let count = program.count();
         Run {
             queues: vec![Place::default(); program.queues.len()],
+            agents: (0..program.link_agents())
+                .map(|_| Agent::default())
+                .collect(),
             done: vec![0; program.tasks.len()],
             left: count + program.lists(),
             in_flight: 0,

@@ -2,6 +2,7 @@
 
 use crate::device::{Device, Due, JobId};
 use crate::job::{Body, Breakdown, Job, Phase, Record, Status};
+use crate::setup::Program;
 
 impl Device<'_, '_, '_> {
     pub(crate) fn arrive(&mut self, stream: usize, index: u64) {
@@ -283,7 +284,10 @@ impl Device<'_, '_, '_> {
             spent.execution = stream.alone.min(i64::MAX as u64) as i64;
             let rest = ran - walked - spent.execution;
             // Where nothing is shared, what a drain leaves idle is the preemption's.
-            if job.preemptions.is_empty() || stream.program.shares() || rest < 0 {
+            if job.preemptions.is_empty()
+                || matches!(stream.program, Program::Synthetic(p) if p.has_transfers())
+                || rest < 0
+            {
                 spent.memory = rest;
             } else {
                 spent.preempted += rest;

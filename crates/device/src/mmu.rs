@@ -16,12 +16,22 @@ pub struct TlbCounts {
     pub prefetches: u64,
 }
 
-/// An entry: the process, the page, and when it was last used; 0 is never.
+impl std::ops::AddAssign for TlbCounts {
+    fn add_assign(&mut self, other: TlbCounts) {
+        self.lookups += other.lookups;
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.prefetches += other.prefetches;
+    }
+}
+
+/// An entry: the process, the page, when it was last used, and when it is there; last used at 0 is never.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     process: u32,
     page: u64,
     used: u64,
+    ready: u64,
 }
 
 #[derive(Debug)]
@@ -42,6 +52,35 @@ pub(crate) struct Mmu {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unmapped;
 
+/// An address space: of which process, and its mapped ranges, first address and size; `None`: every address is mapped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Space<'m> {
+    pub(crate) process: u32,
+    pub(crate) maps: Option<&'m [(u64, u64)]>,
+}
+
+/// The pages of a transfer, which are looked up at an instant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LookUp {
+    now: u64,
+    /// When all that have been looked up are there.
+    pub(crate) ready: u64,
+    /// Translations that were fetched on the way.
+    pub(crate) prefetched: u64,
+    last: Option<u64>,
+}
+
+impl LookUp {
+    pub(crate) const fn at(now: u64) -> LookUp {
+        LookUp {
+            now,
+            ready: now,
+            prefetched: 0,
+            last: None,
+        }
+    }
+}
+
 impl Mmu {
     pub(crate) fn new(figures: &Figures) -> Mmu {
         let sets = figures.tlb_entries / figures.tlb_ways;
@@ -58,42 +97,64 @@ impl Mmu {
         }
     }
 
-    /// Looks up the pages of a range in rising order. Returns when all are there.
+    /// Looks up the pages of a range in rising order, but not again the one that was looked up last.
     pub(crate) fn look_up(
         &mut self,
-        now: u64,
-        process: u32,
+        space: Space<'_>,
         start: u64,
         bytes: u64,
-        maps: Option<&[(u64, u64)]>,
-    ) -> Result<u64, Unmapped> {
-        if !is_mapped(maps, start, bytes) {
+        look_up: &mut LookUp,
+    ) -> Result<(), Unmapped> {
+        if !is_mapped(space.maps, start, bytes) {
             return Err(Unmapped);
         }
-        let mut ready = now;
         if bytes == 0 {
-            return Ok(ready);
+            return Ok(());
         }
         for page in start / self.page..=(start + bytes - 1) / self.page {
+            if look_up.last.replace(page) == Some(page) {
+                continue;
+            }
             self.counts.lookups += 1;
-            if self.touch(process, page) {
+            let ready = if let Some(ready) = self.touch(space.process, page) {
                 self.counts.hits += 1;
+                ready
             } else {
                 self.counts.misses += 1;
-                self.fill(process, page);
-                // As many walks at once as there are walkers; the one that is free first takes the next.
-                if let Some(walker) = self.walkers.iter_mut().min() {
-                    *walker = (*walker).max(now) + self.walk;
-                    ready = ready.max(*walker);
-                }
-            }
+                self.walk(space.process, page, look_up.now)
+            };
+            look_up.ready = look_up.ready.max(ready);
             let next = page + 1;
-            if self.prefetch && !self.holds(process, next) && is_mapped(maps, next * self.page, 1) {
-                self.fill(process, next);
+            if self.prefetch
+                && !self.holds(space.process, next)
+                && is_mapped(space.maps, next * self.page, 1)
+            {
+                self.walk(space.process, next, look_up.now);
                 self.counts.prefetches += 1;
+                look_up.prefetched += 1;
             }
         }
-        Ok(ready)
+        Ok(())
+    }
+
+    /// Fetches a translation: as many walks at once as there are walkers, and the one that is free first takes the next. Returns when it is there.
+    fn walk(&mut self, process: u32, page: u64, now: u64) -> u64 {
+        let mut ready = now;
+        if let Some(walker) = self.walkers.iter_mut().min() {
+            *walker = (*walker).max(now).saturating_add(self.walk);
+            ready = *walker;
+        }
+        self.clock += 1;
+        let used = self.clock;
+        if let Some(oldest) = self.set(page).iter_mut().min_by_key(|e| e.used) {
+            *oldest = Entry {
+                process,
+                page,
+                used,
+                ready,
+            };
+        }
+        ready
     }
 
     fn set(&mut self, page: u64) -> &mut [Entry] {
@@ -106,23 +167,56 @@ impl Mmu {
         self.set(page).iter().any(is_it)
     }
 
-    fn touch(&mut self, process: u32, page: u64) -> bool {
+    /// When a translation that the TLB has is there.
+    fn touch(&mut self, process: u32, page: u64) -> Option<u64> {
         self.clock += 1;
         let clock = self.clock;
         let is_it = |e: &&mut Entry| e.used > 0 && e.page == page && e.process == process;
-        let found = self.set(page).iter_mut().find(is_it);
-        found.map(|entry| entry.used = clock).is_some()
+        let entry = self.set(page).iter_mut().find(is_it)?;
+        entry.used = clock;
+        Some(entry.ready)
     }
 
-    fn fill(&mut self, process: u32, page: u64) {
-        self.clock += 1;
-        let used = self.clock;
-        if let Some(oldest) = self.set(page).iter_mut().min_by_key(|e| e.used) {
-            *oldest = Entry {
-                process,
-                page,
-                used,
-            };
+    /// Walks in flight are done.
+    pub(crate) fn settle(&mut self, now: u64) {
+        if self.walkers.iter().any(|walker| *walker > now) {
+            self.walkers.fill(now);
+            for entry in &mut self.entries {
+                entry.ready = entry.ready.min(now);
+            }
+        }
+    }
+
+    /// What the TLB holds: of each set pages with their processes, the last used first; nothing in flight counts.
+    pub(crate) fn contents(&self, contents: &mut Vec<u64>) {
+        let mut order: Vec<&Entry> = Vec::with_capacity(self.ways);
+        for set in self.entries.chunks(self.ways) {
+            order.clear();
+            order.extend(set.iter().filter(|entry| entry.used > 0));
+            order.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.used));
+            contents.push(order.len() as u64);
+            for entry in &order {
+                contents.extend([u64::from(entry.process), entry.page]);
+            }
+        }
+    }
+
+    /// Holds what [`contents`](Mmu::contents) told.
+    pub(crate) fn hold(&mut self, contents: &mut impl Iterator<Item = u64>) {
+        self.entries.fill(Entry::default());
+        self.walkers.fill(0);
+        self.clock = self.ways as u64;
+        for set in self.entries.chunks_mut(self.ways) {
+            let count = contents.next().unwrap_or(0) as usize;
+            for (way, entry) in set.iter_mut().take(count).enumerate() {
+                let (process, page) = (contents.next(), contents.next());
+                *entry = Entry {
+                    process: process.unwrap_or(0) as u32,
+                    page: page.unwrap_or(0),
+                    used: (self.ways - way) as u64,
+                    ready: 0,
+                };
+            }
         }
     }
 }

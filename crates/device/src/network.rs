@@ -2,37 +2,82 @@
 //!
 //! A transfer uses a share of each resource of its path: all of its bytes pass most, but those that the cache holds do not pass the
 //! memory. Rates change when a transfer starts or ends. Until then all progress evenly, so the next end is known.
+//!
+//! The transfer of a program of a file has a rate of its own, which the program's machine gives it: here it gets no more. As long as it
+//! gets that, nothing slows it, and it ends when its program says so.
 
-/// A resource of a path: its number, and the bytes of the transfer that pass it.
-pub(crate) type Leg = (u8, u64);
+/// A resource of a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leg {
+    /// Its number.
+    pub(crate) resource: u8,
+    /// Bytes of the transfer that pass it.
+    pub(crate) bytes: u64,
+    /// What each of these takes of the resource.
+    pub(crate) load: f64,
+}
+
+impl Leg {
+    /// So many bytes.
+    pub(crate) const fn of(resource: u8, bytes: u64) -> Leg {
+        Leg {
+            resource,
+            bytes,
+            load: 1.0,
+        }
+    }
+}
+
+/// What a transfer of so many bytes takes of a resource for each of them.
+fn load(leg: &Leg, bytes: u64) -> f64 {
+    match leg.bytes {
+        0 => 0.0,
+        passing if passing == bytes => leg.load,
+        passing => leg.load * passing as f64 / bytes.max(1) as f64,
+    }
+}
+
+/// The rate that a transfer has of its own: those of one group share it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own<G> {
+    pub(crate) group: G,
+    /// Bytes a second of one transfer, and of the whole group.
+    pub(crate) each: f64,
+    pub(crate) all: f64,
+}
 
 #[derive(Debug)]
-struct Flow<T> {
+struct Flow<T, G> {
     owner: T,
     bytes: u64,
     left: f64,
-    /// Bytes a picosecond.
-    rate: f64,
+    /// Bytes a picosecond; none until sharing has come to it.
+    rate: Option<f64>,
     legs: Vec<Leg>,
+    own: Option<Own<G>>,
+    /// Whether it ever got less than its own rate.
+    is_slowed: bool,
 }
 
 /// Transfers that share resources.
 #[derive(Debug)]
-pub(crate) struct Network<T> {
+pub(crate) struct Network<T, G> {
     /// Bytes a picosecond of each resource.
     capacity: Vec<f64>,
-    flows: Vec<Flow<T>>,
+    flows: Vec<Flow<T, G>>,
     updated: u64,
     next: Option<u64>,
     /// Bytes of the transfers that ended.
-    carried: Vec<u64>,
+    pub(crate) carried: Vec<u64>,
 }
 
 /// A part of a picosecond that is none: what rounding leaves.
 const NOTHING: f64 = 0.01;
+/// A transfer that gets this part of its own rate is not slowed: figures have no more digits.
+const WHOLE: f64 = 0.9999;
 
-impl<T: Copy> Network<T> {
-    pub(crate) fn new(bytes_per_second: &[f64]) -> Network<T> {
+impl<T: Copy + PartialEq, G: Copy + PartialEq> Network<T, G> {
+    pub(crate) fn new(bytes_per_second: &[f64]) -> Network<T, G> {
         Network {
             capacity: bytes_per_second.iter().map(|rate| rate * 1e-12).collect(),
             flows: Vec::new(),
@@ -42,25 +87,29 @@ impl<T: Copy> Network<T> {
         }
     }
 
-    /// Bytes that each resource has carried.
-    pub(crate) fn carried(&self) -> &[u64] {
-        &self.carried
-    }
-
     /// When the next transfer ends.
     pub(crate) const fn next(&self) -> Option<u64> {
         self.next
     }
 
     /// A transfer starts.
-    pub(crate) fn start(&mut self, now: u64, owner: T, bytes: u64, legs: Vec<Leg>) {
+    pub(crate) fn start(
+        &mut self,
+        now: u64,
+        owner: T,
+        bytes: u64,
+        legs: Vec<Leg>,
+        own: Option<Own<G>>,
+    ) {
         self.advance(now);
         self.flows.push(Flow {
             owner,
             bytes,
             left: bytes as f64,
-            rate: 0.0,
+            rate: None,
             legs,
+            own,
+            is_slowed: false,
         });
         self.share();
     }
@@ -73,16 +122,36 @@ impl<T: Copy> Network<T> {
         self.advance(now);
         let carried = &mut self.carried;
         self.flows.retain(|flow| {
-            let goes_on = flow.left > flow.rate * NOTHING;
+            let goes_on = flow
+                .rate
+                .is_some_and(|rate| flow.left > rate * NOTHING && rate.is_finite());
             if !goes_on {
                 ended.push(flow.owner);
-                for (resource, bytes) in &flow.legs {
-                    carried[*resource as usize] += bytes;
-                }
+                carry(carried, flow);
             }
             goes_on
         });
         self.share();
+    }
+
+    /// A transfer ends because its program says so. `false` where it was slowed and is not at its end.
+    pub(crate) fn finish(&mut self, now: u64, owner: T) -> bool {
+        let Some(at) = self.flows.iter().position(|flow| flow.owner == owner) else {
+            return true;
+        };
+        if self.flows[at].is_slowed {
+            return false;
+        }
+        self.advance(now);
+        let flow = self.flows.remove(at);
+        carry(&mut self.carried, &flow);
+        self.share();
+        true
+    }
+
+    /// All transfers of an owner end.
+    pub(crate) fn settle(&mut self, now: u64, owner: T) {
+        while self.flows.iter().any(|flow| flow.owner == owner) && self.finish(now, owner) {}
     }
 
     /// Transfers of some owners are given up.
@@ -96,65 +165,90 @@ impl<T: Copy> Network<T> {
     }
 
     fn advance(&mut self, now: u64) {
-        let passed = (now - self.updated) as f64;
+        // Where nothing was on its way, the clock may be set back.
+        let passed = now.saturating_sub(self.updated) as f64;
         for flow in &mut self.flows {
-            flow.left = (flow.left - flow.rate * passed).max(0.0);
+            let rate = flow.rate.unwrap_or(0.0);
+            flow.left = (flow.left - rate * passed).max(0.0);
         }
         self.updated = now;
     }
 
-    /// Raises all rates together, and stops those that pass a resource that is full.
+    /// Raises all rates together, and stops those that pass a resource that is full, or have reached their own.
     fn share(&mut self) {
         let mut free = self.capacity.clone();
-        for flow in &mut self.flows {
-            flow.rate = f64::INFINITY;
-        }
-        let share_of = |flow: &Flow<T>, bytes: u64| {
-            if flow.bytes == bytes {
-                1.0
-            } else {
-                bytes as f64 / flow.bytes as f64
-            }
-        };
-        let mut open = self.flows.len();
         let mut users = vec![0.0f64; free.len()];
-        while open > 0 {
+        for flow in &mut self.flows {
+            flow.rate = None;
+        }
+        loop {
             users.fill(0.0);
-            for flow in self.flows.iter().filter(|flow| flow.rate.is_infinite()) {
-                for (resource, bytes) in &flow.legs {
-                    users[*resource as usize] += share_of(flow, *bytes);
+            let mut own = f64::INFINITY;
+            let mut is_open = false;
+            for flow in self.flows.iter().filter(|flow| flow.rate.is_none()) {
+                is_open = true;
+                own = own.min(self.own(flow));
+                for leg in &flow.legs {
+                    users[usize::from(leg.resource)] += load(leg, flow.bytes);
                 }
             }
-            let level = |resource: usize| free[resource] / users[resource];
-            let Some(full) = (0..free.len())
-                .filter(|resource| users[*resource] > 0.0)
-                .min_by(|a, b| level(*a).total_cmp(&level(*b)))
-            else {
+            if !is_open {
                 break;
-            };
-            let rate = level(full).max(0.0);
-            for flow in &mut self.flows {
-                let passes = |(resource, bytes): &Leg| *resource as usize == full && *bytes > 0;
-                if flow.rate.is_infinite() && flow.legs.iter().any(passes) {
-                    flow.rate = rate;
-                    open -= 1;
-                    for (resource, bytes) in &flow.legs {
-                        let used = rate * share_of(flow, *bytes);
-                        let free = &mut free[*resource as usize];
-                        *free = (*free - used).max(0.0);
-                    }
+            }
+            let level = |resource: usize| free[resource] / users[resource];
+            let full = (0..free.len())
+                .filter(|resource| users[*resource] > 0.0)
+                .min_by(|a, b| level(*a).total_cmp(&level(*b)));
+            let rate = full.map_or(f64::INFINITY, |full| level(full).max(0.0));
+            let is_own = own <= rate || full.is_none();
+            for at in 0..self.flows.len() {
+                let flow = &self.flows[at];
+                let stops = if is_own {
+                    self.own(flow) <= own
+                } else {
+                    let passes =
+                        |leg: &Leg| Some(usize::from(leg.resource)) == full && leg.bytes > 0;
+                    flow.legs.iter().any(passes)
+                };
+                if flow.rate.is_some() || !stops {
+                    continue;
+                }
+                let (rate, own) = (rate.min(own), self.own(flow));
+                let flow = &mut self.flows[at];
+                flow.rate = Some(rate);
+                flow.is_slowed |= rate < own * WHOLE && own.is_finite();
+                for leg in flow.legs.iter().filter(|_| rate.is_finite()) {
+                    let free = &mut free[usize::from(leg.resource)];
+                    *free = (*free - rate * load(leg, flow.bytes)).max(0.0);
                 }
             }
         }
         let ends = self.flows.iter().map(|flow| {
-            let wait = if flow.rate.is_infinite() {
+            let rate = flow.rate.unwrap_or(f64::INFINITY);
+            let wait = if rate.is_infinite() {
                 0.0
             } else {
-                (flow.left / flow.rate - NOTHING).ceil().max(0.0)
+                (flow.left / rate - NOTHING).ceil().max(0.0)
             };
             self.updated.saturating_add(wait as u64)
         });
         self.next = ends.min();
+    }
+
+    /// The rate that a transfer has of its own, in bytes a picosecond.
+    fn own(&self, flow: &Flow<T, G>) -> f64 {
+        let Some(own) = flow.own else {
+            return f64::INFINITY;
+        };
+        let is_of = |other: &&Flow<T, G>| other.own.is_some_and(|o| o.group == own.group);
+        let group = self.flows.iter().filter(is_of).count();
+        own.each.min(own.all / group as f64) * 1e-12
+    }
+}
+
+fn carry<T, G>(carried: &mut [u64], flow: &Flow<T, G>) {
+    for leg in &flow.legs {
+        carried[leg.resource as usize] += leg.bytes;
     }
 }
 
@@ -164,7 +258,7 @@ mod tests {
 
     /// Ends of transfers (start, bytes, path) on resources of so many bytes a second.
     fn ends(transfers: &[(u64, u64, &[u8])], rates: &[f64]) -> Vec<u64> {
-        let mut network = Network::new(rates);
+        let mut network: Network<usize, ()> = Network::new(rates);
         let mut found = vec![0; transfers.len()];
         let mut waiting: Vec<usize> = (0..transfers.len()).collect();
         waiting.sort_by_key(|i| transfers[*i].0);
@@ -181,7 +275,8 @@ mod tests {
             if start == Some(now) {
                 let i = waiting.remove(0);
                 let (_, bytes, path) = transfers[i];
-                network.start(now, i, bytes, path.iter().map(|r| (*r, bytes)).collect());
+                let legs = path.iter().map(|r| Leg::of(*r, bytes)).collect();
+                network.start(now, i, bytes, legs, None);
             }
         }
     }
@@ -214,10 +309,33 @@ mod tests {
 
     #[test]
     fn bytes_that_do_not_pass_a_resource_do_not_load_it() {
-        let mut network = Network::new(&[10e9, 1e9]);
-        network.start(0, (), MB, vec![(0, MB), (1, MB / 10)]);
+        let mut network: Network<(), ()> = Network::new(&[10e9, 1e9]);
+        let legs = vec![Leg::of(0, MB), Leg::of(1, MB / 10)];
+        network.start(0, (), MB, legs, None);
         assert_eq!(network.next(), Some(100_000_000));
         network.ended(100_000_000, &mut Vec::new());
-        assert_eq!(network.carried(), [MB, MB / 10]);
+        assert_eq!(network.carried, [MB, MB / 10]);
+    }
+
+    #[test]
+    fn a_transfer_gets_no_more_than_its_own_rate_and_leaves_the_rest() {
+        let mut network: Network<u8, u8> = Network::new(&[10e9]);
+        let own = Own {
+            group: 0,
+            each: 2e9,
+            all: 3e9,
+        };
+        network.start(0, 1, MB, vec![Leg::of(0, MB)], Some(own));
+        network.start(0, 2, MB, vec![Leg::of(0, MB)], Some(own));
+        network.start(0, 3, MB, vec![Leg::of(0, MB)], None);
+        // The two share 3 GB/s of their own, which leaves 7 GB/s.
+        assert_eq!(network.next(), Some(142_857_143));
+        let mut ended = Vec::new();
+        network.ended(142_857_143, &mut ended);
+        assert_eq!(ended, [3]);
+        // Nothing slows them, so their program says when they end.
+        assert!(network.finish(200_000_000, 1));
+        network.start(200_000_000, 4, MB, vec![Leg::of(0, 9 * MB)], None);
+        assert!(!network.finish(300_000_000, 2));
     }
 }

@@ -1,11 +1,17 @@
-//! Programs of files on the device. Alone, a program takes as long as on an idle machine; with others that share its resources, or
-//! when it is preempted, it runs in a world.
+//! Programs of files on the device. Alone, a program is computed once for each state of TLB and cache that it finds; with others on the
+//! memory path, or when it is preempted, it runs in a world.
 
 use crate::device::{Device, Due, JobId};
-use crate::job::Body;
-use crate::setup::Program;
+use crate::job::{Body, Phase};
+use crate::memory::{Crossing, Loaded};
+use crate::setup::{Program, Setup};
+use crate::states::Alone;
+use crate::tasks::Owner;
+use crate::touches::Touches;
 use chipless_model::{Fault, Storage, TaskId, Time};
-use chipless_sim::{Effects, Functional, Order, Stopped, Verified, World};
+use chipless_sim::{Effects, Functional, Order, Stopped, TimingOnly, Verified, World};
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// A program of a file.
 #[derive(Debug)]
@@ -18,8 +24,23 @@ pub struct FileProgram<'p, 'a> {
     pub tiles: Option<u64>,
     /// Bytes on the chip that are still needed, from each instant of its run on, in picoseconds.
     pub levels: Vec<(u64, u64)>,
-    /// Bytes that it moves over each resource.
+    /// Bytes that it moves over each resource of its own.
     pub carried: Vec<(String, u64)>,
+    /// What its tasks touch off the chip.
+    pub touches: Touches,
+    /// By queue, the way of its transfers to the device's memory. Where there is none, they have a memory of their own.
+    pub routes: Vec<Option<Route>>,
+}
+
+/// The way of transfers to the device's memory: port → channel group → network → cache → memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Route {
+    /// The number of the port.
+    pub port: u8,
+    /// The number of the channel group.
+    pub group: u8,
+    /// What a byte takes of port, group and network.
+    pub load: f64,
 }
 
 impl FileProgram<'_, '_> {
@@ -29,9 +50,10 @@ impl FileProgram<'_, '_> {
         self.levels[..after].last().map_or(0, |(_, bytes)| *bytes)
     }
 
-    fn shares_with(&self, other: &FileProgram<'_, '_>) -> bool {
-        let (one, two) = (self.verified.program(), other.verified.program());
-        one.target == two.target && one.resources.iter().any(|r| two.resources.contains(r))
+    /// The way of a task's transfer.
+    pub(crate) fn route(&self, task: TaskId) -> Option<Route> {
+        let queue = self.verified.program().tasks[task].queue;
+        self.routes.get(queue.index()).copied().flatten()
     }
 }
 
@@ -53,6 +75,65 @@ impl Effects for Work<'_> {
     }
 }
 
+/// The first address of a process that the driver gives to buffers of users.
+const BASE: u64 = 0x8000_0000;
+/// Programs begin at multiples of this.
+const ALIGNMENT: u64 = 1 << 16;
+
+/// The programs of files of a setup in the address spaces of their processes, one behind the other, by stream.
+pub(crate) fn load<'s, 'p, 'a>(
+    setup: &'s Setup<'s, 'p, 'a>,
+    masks: &[Vec<u64>],
+) -> Vec<Option<Loaded<'s, 'p, 'a>>> {
+    let mut next: BTreeMap<u32, u64> = BTreeMap::new();
+    let streams = setup.streams.iter().zip(masks);
+    let load = |(stream, masks): (&crate::StreamSetup<'s, 'p, 'a>, &Vec<u64>)| {
+        let Program::File(program) = stream.program else {
+            return None;
+        };
+        let process = setup.contexts[stream.stream.context].process;
+        let next = next.entry(process).or_insert(BASE);
+        let size = program.touches.size();
+        let mapped = [(*next, size)];
+        *next += size.next_multiple_of(ALIGNMENT);
+        Some(Loaded {
+            program,
+            process,
+            mapped,
+            masks: masks.clone(),
+        })
+    };
+    streams.map(load).collect()
+}
+
+/// Lets a world and the memory path go on, up to an instant, which is left out.
+fn go_until<E: Effects>(
+    world: &mut World<'_, '_, E>,
+    crossing: &mut Crossing<'_, '_, '_, '_>,
+    until: u64,
+) -> Result<(), Stopped> {
+    let mut ended = Vec::new();
+    loop {
+        let next = world.next().map(|at| at.0);
+        let next = next.into_iter().chain(crossing.memory.network.next()).min();
+        let Some(now) = next.filter(|at| *at < until) else {
+            return Ok(());
+        };
+        if crossing.memory.network.next() == Some(now) {
+            crossing.memory.network.ended(now, &mut ended);
+            for owner in ended.drain(..) {
+                if let Owner::File(instance, task) = owner {
+                    world.served(instance, task, Time(now));
+                }
+            }
+        } else {
+            while world.next() == Some(Time(now)) {
+                world.step(crossing)?;
+            }
+        }
+    }
+}
+
 impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
     fn file(&mut self, id: JobId) -> Option<&'s FileProgram<'p, 'a>> {
         let stream = self.job(id).stream;
@@ -62,25 +143,18 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
         }
     }
 
-    /// The world of a target's programs.
-    fn world(&mut self, target: &'static str) -> usize {
-        let known = self.worlds.iter().position(|(of, _)| *of == target);
-        known.unwrap_or_else(|| {
-            self.worlds.push((target, World::default()));
-            self.worlds.len() - 1
-        })
-    }
-
     /// A program begins, or goes on after a preemption.
     pub(crate) fn start_program(&mut self, id: JobId) -> Result<(), Stopped> {
         let Some(program) = self.file(id) else {
             return Ok(());
         };
         let now = self.now;
-        if let (true, Body::Live(world, instance)) = (self.job(id).has_begun, &self.job(id).body) {
-            let (world, instance) = (*world, *instance);
-            self.share(id, program)?;
-            return self.worlds[world].1.resume(instance, Time(now));
+        let is_shared = self.share(id)?;
+        if let (true, Body::Live(instance)) = (self.job(id).has_begun, &self.job(id).body) {
+            let instance = *instance;
+            self.states.live(&mut self.memory);
+            let mut crossing = Crossing::new(&mut self.memory, &self.loaded, &self.placed);
+            return self.world.resume(instance, &mut crossing, Time(now));
         }
         self.job(id).has_begun = true;
         let (stream, index) = (self.job(id).stream, self.job(id).index);
@@ -88,21 +162,90 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
             Some(compute) if index == 0 => compute(stream),
             _ => None,
         };
-        let is_shared = self.share(id, program)?;
+        if is_shared {
+            return self.live(
+                id,
+                program,
+                storage.map_or(Work::Timing, Work::Computing),
+                now,
+            );
+        }
+        // Who begins alone finds nothing in flight.
+        self.memory.settle(now);
         if let Some(storage) = storage {
             return self.live(id, program, Work::Computing(storage), now);
         }
-        if is_shared {
+        let Some(run) = self.alone(stream, program)? else {
             return self.live(id, program, Work::Timing, now);
-        }
+        };
         let epoch = self.job(id).epoch;
-        self.job(id).body = Body::Alone(now);
-        self.at(now.saturating_add(program.latency), Due::Program(id, epoch));
+        self.at(now.saturating_add(run.time), Due::Program(id, epoch));
+        self.job(id).body = Body::Alone(now, run);
         Ok(())
     }
 
-    /// Programs that run now and share something with this one run in a world from now on. Whether there are any.
-    fn share(&mut self, id: JobId, program: &FileProgram<'p, 'a>) -> Result<bool, Stopped> {
+    /// How a stream's program runs alone from now on, given what TLB and cache hold; `None` where that cannot be known beforehand.
+    fn alone(
+        &mut self,
+        stream: usize,
+        program: &FileProgram<'p, 'a>,
+    ) -> Result<Option<Rc<Alone>>, Stopped> {
+        let Some(state) = self.states.state(&self.memory) else {
+            return Ok(None);
+        };
+        if let Some(run) = self.states.run(stream, state) {
+            return Ok(Some(run));
+        }
+        self.states.live(&mut self.memory);
+        let before = self.memory.take_counts();
+        let run = self.ahead(stream, program);
+        let counts = self.memory.take_counts();
+        self.memory.add_counts(&before);
+        // It ran ahead of time, and its walks are over.
+        self.memory.settle(self.now);
+        let (time, walked) = run?;
+        let Some(after) = self.states.state(&self.memory) else {
+            // No room for what it leaves, so it is computed as it goes.
+            self.states.go(state);
+            return Ok(None);
+        };
+        self.states.go(state);
+        let run = Alone {
+            time,
+            walked,
+            counts,
+            after,
+        };
+        Ok(Some(self.states.learn(stream, state, run)))
+    }
+
+    /// Runs a program alone from now on, in a world of its own: how long it takes, and how long of that nothing went on but walks.
+    fn ahead(
+        &mut self,
+        stream: usize,
+        program: &FileProgram<'p, 'a>,
+    ) -> Result<(u64, u64), Stopped> {
+        let mut world = World::default();
+        let streams = BTreeMap::from([(world.coming(), stream)]);
+        let mut crossing = Crossing::new(&mut self.memory, &self.loaded, &streams);
+        let from = Time(self.now);
+        let instance = world.place(
+            &program.verified,
+            Order::Timed,
+            TimingOnly,
+            &mut crossing,
+            from,
+        )?;
+        go_until(&mut world, &mut crossing, u64::MAX)?;
+        let walked = world.idled(instance).0;
+        let end = world
+            .remove(instance)
+            .map_or(from, |(outcome, _)| outcome.timeline.end);
+        Ok((end.0.saturating_sub(from.0), walked))
+    }
+
+    /// Programs that run alone run in the world from now on, if the job passes the memory path as well. Whether any other does.
+    pub(crate) fn share(&mut self, id: JobId) -> Result<bool, Stopped> {
         let running: Vec<JobId> = self
             .engines
             .iter()
@@ -111,17 +254,17 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
             .collect();
         let mut is_shared = false;
         for other in running {
-            if self
-                .file(other)
-                .is_some_and(|file| file.shares_with(program))
-            {
-                match self.job(other).body {
-                    Body::Alone(_) => self.materialise(other)?,
-                    Body::Live(..) => {}
-                    _ => continue,
+            let (setup, job) = (self.setup, self.job(other));
+            let has_transfers = setup.streams[job.stream].program.has_transfers();
+            is_shared |= match job.body {
+                Body::Alone(..) => {
+                    self.materialise(other)?;
+                    true
                 }
-                is_shared = true;
-            }
+                Body::Live(_) => true,
+                Body::Synthetic(_) => job.phase == Phase::Running && has_transfers,
+                Body::None => false,
+            };
         }
         Ok(is_shared)
     }
@@ -133,18 +276,25 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
         work: Work<'a>,
         from: u64,
     ) -> Result<(), Stopped> {
-        let world = self.world(program.verified.program().target);
-        let instance =
-            self.worlds[world]
-                .1
-                .place(&program.verified, Order::Timed, work, Time(from))?;
-        self.job(id).body = Body::Live(world, instance);
-        Ok(())
+        self.states.live(&mut self.memory);
+        let (instance, stream) = (self.world.coming(), self.job(id).stream);
+        self.placed.insert(instance, stream);
+        self.job(id).body = Body::Live(instance);
+        let mut crossing = Crossing::new(&mut self.memory, &self.loaded, &self.placed);
+        self.world
+            .place(
+                &program.verified,
+                Order::Timed,
+                work,
+                &mut crossing,
+                Time(from),
+            )
+            .map(drop)
     }
 
-    /// A program that ran alone until now runs in a world.
+    /// A program that ran alone until now runs in the world.
     fn materialise(&mut self, id: JobId) -> Result<(), Stopped> {
-        let Body::Alone(from) = self.job(id).body else {
+        let Body::Alone(from, _) = self.job(id).body else {
             return Ok(());
         };
         let Some(program) = self.file(id) else {
@@ -153,18 +303,16 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
         // Its end is not known any more.
         self.job(id).epoch += 1;
         self.live(id, program, Work::Timing, from)?;
-        if let Body::Live(world, _) = self.job(id).body {
-            self.worlds[world].1.run_until(Time(self.now))?;
-        }
-        Ok(())
+        let mut crossing = Crossing::new(&mut self.memory, &self.loaded, &self.placed);
+        go_until(&mut self.world, &mut crossing, self.now)
     }
 
     /// No task of a job starts any more.
     pub(crate) fn halt(&mut self, id: JobId) -> Result<(), Stopped> {
         self.withdraw_pushes(id);
         self.materialise(id)?;
-        if let Body::Live(world, instance) = self.job(id).body {
-            self.worlds[world].1.halt(instance);
+        if let Body::Live(instance) = self.job(id).body {
+            self.world.halt(instance);
         }
         Ok(())
     }
@@ -175,22 +323,32 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
         match &self.job(id).body {
             Body::None => true,
             Body::Synthetic(run) => run.in_flight == 0,
-            Body::Alone(_) => false,
-            Body::Live(world, instance) => {
-                let (world, instance) = (*world, *instance);
-                let world = &self.worlds[world].1;
-                world.is_still(instance) && world.next() != Some(now)
+            Body::Alone(..) => false,
+            Body::Live(instance) => {
+                let instance = *instance;
+                self.world.is_still(instance) && self.world.next() != Some(now)
             }
         }
     }
 
-    /// Everything that is due in the worlds; programs end or have drained.
-    pub(crate) fn worlds_go_on(&mut self) -> Result<(), Stopped> {
+    /// A program that ran alone has ended.
+    pub(crate) fn program_ends(&mut self, id: JobId) {
+        if let Body::Alone(_, run) = &self.job(id).body {
+            let run = Rc::clone(run);
+            self.memory.add_counts(&run.counts);
+            self.states.go(run.after);
+            self.job(id).walked += run.walked;
+        }
+        self.job(id).body = Body::None;
+        self.tasks_ended(id);
+    }
+
+    /// Everything that is due in the world; programs end or have drained.
+    pub(crate) fn world_goes_on(&mut self) -> Result<(), Stopped> {
         let now = Time(self.now);
-        for (_, world) in &mut self.worlds {
-            while world.next() == Some(now) {
-                world.step()?;
-            }
+        let mut crossing = Crossing::new(&mut self.memory, &self.loaded, &self.placed);
+        while self.world.next() == Some(now) {
+            self.world.step(&mut crossing)?;
         }
         let running: Vec<JobId> = self
             .engines
@@ -198,15 +356,17 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
             .flat_map(|places| places.holding.iter().map(|(job, _)| *job))
             .collect();
         for id in running {
-            let Body::Live(world, instance) = self.job(id).body else {
+            let Body::Live(instance) = self.job(id).body else {
                 continue;
             };
-            if self.worlds[world].1.is_done(instance) {
-                let stream = self.job(id).stream;
-                if let Some((_, Work::Computing(storage))) = self.worlds[world].1.remove(instance) {
+            if self.world.is_done(instance) {
+                let (stream, walked) = (self.job(id).stream, self.world.idled(instance).0);
+                self.placed.remove(&instance);
+                if let Some((_, Work::Computing(storage))) = self.world.remove(instance) {
                     self.totals.outputs.push((stream, storage));
                 }
                 self.job(id).body = Body::None;
+                self.job(id).walked += walked;
                 self.tasks_ended(id);
             } else if self.job(id).leaving.is_some() {
                 self.drain(id);
@@ -218,16 +378,23 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
     /// The program of a job is given up.
     pub(crate) fn drop_program(&mut self, id: JobId) {
         match self.job(id).body {
-            Body::Live(world, instance) => {
-                drop(self.worlds[world].1.remove(instance));
+            Body::Live(instance) => {
+                let now = self.now;
+                self.memory.network.cancel(
+                    now,
+                    |owner| matches!(owner, Owner::File(of, _) if *of == instance),
+                );
+                self.placed.remove(&instance);
+                drop(self.world.remove(instance));
                 self.job(id).body = Body::None;
             }
-            Body::None | Body::Alone(_) => self.job(id).body = Body::None,
+            // TLB and cache stay as it found them: nobody knows how far it came.
+            Body::None | Body::Alone(..) => self.job(id).body = Body::None,
             Body::Synthetic(_) => self.drop_tasks(id),
         }
     }
 
-    /// Counts what a job has moved.
+    /// Counts what a job has moved over resources of its own.
     pub(crate) fn carry(&mut self, id: JobId) {
         if let Some(program) = self.file(id) {
             self.totals.carry(&program.carried);

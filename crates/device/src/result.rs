@@ -456,6 +456,7 @@ impl Parts<'_, '_, '_, '_> {
         for key in ["walk.levels", "walk.level", "walk.slots"] {
             add(simulated.tlb.misses > 0, &format!("mmu.{key}"));
         }
+        add(simulated.tlb.prefetches > 0, "mmu.prefetch_bytes");
         let cached = simulated.cache.accesses > 0;
         for key in ["enabled", "size", "ways", "line"] {
             add(cached, &format!("cache.{key}"));

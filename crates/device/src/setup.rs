@@ -31,22 +31,31 @@ impl Program<'_, '_, '_> {
         }
     }
 
-    /// Ways of the cache that its agents may fill, by their numbers.
+    /// Ways of the cache that its agents may fill, by their numbers; of a program of a file, by its queues.
     pub(crate) fn masks(&self, figures: &Figures) -> Vec<u64> {
         let mask = |agent: &String| figures.cache_masks.get(agent).copied().unwrap_or(u64::MAX);
         match self {
             Program::Synthetic(program) => program.agents.iter().map(mask).collect(),
-            Program::File(_) => Vec::new(),
+            Program::File(program) => {
+                let queues = program.verified.program().queues.iter();
+                queues.map(|queue| mask(&agent_of(&queue.name))).collect()
+            }
         }
     }
 
-    /// Whether other jobs can make its tasks slower.
-    pub(crate) fn shares(&self) -> bool {
+    /// Whether it passes the memory path.
+    pub(crate) fn has_transfers(&self) -> bool {
         match self {
             Program::Synthetic(program) => program.has_transfers(),
-            Program::File(_) => false,
+            Program::File(_) => true,
         }
     }
+}
+
+/// The agent that a queue of a program of a file is: `dma` of `dma0.ddr`.
+fn agent_of(queue: &str) -> String {
+    let letters = queue.chars().take_while(char::is_ascii_alphabetic);
+    letters.collect::<String>().to_ascii_lowercase()
 }
 
 /// A stream, its program, and where it runs.

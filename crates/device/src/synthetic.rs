@@ -84,6 +84,15 @@ impl Synthetic {
         self.tasks.iter().filter(push).map(|task| task.repeat).sum()
     }
 
+    /// Link agents that it names: one more than their highest number.
+    pub fn link_agents(&self) -> u32 {
+        let number = |task: &Task| match task.kind {
+            TaskKind::Push(agent, _) => agent + 1,
+            _ => 0,
+        };
+        self.tasks.iter().map(number).max().unwrap_or(0)
+    }
+
     /// Whether any of its transfers is seen by the memory path.
     pub fn has_addresses(&self) -> bool {
         self.tasks.iter().any(|task| match &task.kind {

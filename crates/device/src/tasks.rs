@@ -3,11 +3,12 @@
 use crate::device::{Device, Due, JobId};
 use crate::figures::{CACHE, DDR};
 use crate::job::{Body, Phase, Run, Status};
-use crate::mmu::Unmapped;
+use crate::mmu::{Space, Unmapped};
 use crate::network::Leg;
 use crate::setup::Program;
 use crate::synthetic::{Synthetic, TaskKind, Transfer};
-use chipless_sim::Stopped;
+use chipless_model::{TaskId, Time};
+use chipless_sim::{InstanceId, Stopped};
 use std::collections::VecDeque;
 
 /// Whose transfer it is.
@@ -15,23 +16,26 @@ use std::collections::VecDeque;
 pub(crate) enum Owner {
     /// A task of a job, on this queue.
     Task(JobId, u32),
-    /// The first list of a link agent.
-    List(u32),
+    /// The first list of a link agent of the tiles that a job holds.
+    List(JobId, u32),
+    /// A task of a program of a file.
+    File(InstanceId, TaskId),
+    /// The prefetch agent.
+    Prefetch,
 }
 
-/// A list in a link agent's FIFO: whose, and the task and repetition that pushed it.
+/// A list in a link agent's FIFO: the task and repetition that pushed it.
 #[derive(Clone, Copy, Debug)]
 struct List {
-    job: JobId,
     task: u32,
     repetition: u64,
 }
 
-/// A link agent: its FIFO, and pushes that wait for room in it.
+/// A link agent: its FIFO, and the queues whose pushes wait for room in it.
 #[derive(Debug, Default)]
 pub(crate) struct Agent {
     fifo: VecDeque<List>,
-    waiting: VecDeque<(JobId, u32)>,
+    waiting: VecDeque<u32>,
     is_moving: bool,
 }
 
@@ -62,6 +66,9 @@ impl<'s> Device<'s, '_, '_> {
             return self.start_program(id);
         };
         let with_times = self.setup.with_tasks;
+        if !self.job(id).has_begun && program.has_transfers() {
+            self.share(id)?;
+        }
         let job = self.job(id);
         if !job.has_begun {
             job.has_begun = true;
@@ -114,12 +121,8 @@ impl<'s> Device<'s, '_, '_> {
                     return self.transfer(id, Owner::Task(id, queue), transfer, repetition);
                 }
                 TaskKind::Push(agent, _) => {
-                    let agent = *agent as usize;
-                    if self.agents.len() <= agent {
-                        self.agents.resize_with(agent + 1, Agent::default);
-                    }
-                    self.agents[agent].waiting.push_back((id, queue));
-                    if !self.admit(agent as u32) {
+                    run.agents[*agent as usize].waiting.push_back(queue);
+                    if !self.admit(id, *agent) {
                         return false;
                     }
                     // The push may have ended, and the next task of the queue may start.
@@ -137,13 +140,20 @@ impl<'s> Device<'s, '_, '_> {
     fn transfer(&mut self, id: JobId, owner: Owner, transfer: &Transfer, repetition: u64) -> bool {
         let (now, epoch, stream) = (self.now, self.job(id).epoch, self.job(id).stream);
         let process = self.setup.contexts[self.context_of(id)].process;
-        if let (Some(address), Some(mmu), Program::Synthetic(program)) = (
-            transfer.address,
-            &mut self.mmu,
-            self.setup.streams[stream].program,
-        ) {
+        if let (Some(address), Program::Synthetic(program)) =
+            (transfer.address, self.setup.streams[stream].program)
+        {
+            self.states.live(&mut self.memory);
+            let space = Space {
+                process,
+                maps: program.maps.as_deref(),
+            };
             let start = address + transfer.stride * repetition;
-            match mmu.look_up(now, process, start, transfer.bytes, program.maps.as_deref()) {
+            let passes = transfer.path.contains(&DDR);
+            let found = self.memory.look_up(now, space, passes, |visit| {
+                visit(start, transfer.bytes);
+            });
+            match found {
                 Err(Unmapped) => {
                     self.fail(id, Status::Fault);
                     return false;
@@ -166,26 +176,26 @@ impl<'s> Device<'s, '_, '_> {
     fn move_bytes(&mut self, id: JobId, owner: Owner, transfer: &Transfer, repetition: u64) {
         let (now, context, stream) = (self.now, self.context_of(id), self.job(id).stream);
         let bytes = transfer.bytes;
-        let mut legs: Vec<Leg> = transfer
-            .path
-            .iter()
-            .map(|resource| (*resource, bytes))
-            .collect();
-        if let (Some(address), Some(cache)) = (transfer.address, &mut self.cache)
+        let path = transfer.path.iter();
+        let mut legs: Vec<Leg> = path.map(|resource| Leg::of(*resource, bytes)).collect();
+        if let Some(address) = transfer.address
+            && self.memory.cache.is_some()
             && transfer.path.contains(&DDR)
         {
+            self.states.live(&mut self.memory);
             let process = self.setup.contexts[context].process;
             let start = address + transfer.stride * repetition;
-            let physical = start | u64::from(process) << 40;
-            let missed = cache.access(physical, bytes, self.masks[stream][transfer.agent as usize]);
-            legs.iter_mut()
-                .filter(|(r, _)| *r == DDR)
-                .for_each(|leg| leg.1 = missed);
+            let mask = self.masks[stream][transfer.agent as usize];
+            let (missed, _) = self
+                .memory
+                .touch(process, mask, |visit| visit(start, bytes));
+            let ddr = legs.iter_mut().filter(|leg| leg.resource == DDR);
+            ddr.for_each(|leg| leg.bytes = missed);
             if !transfer.path.contains(&CACHE) {
-                legs.push((CACHE, bytes));
+                legs.push(Leg::of(CACHE, bytes));
             }
         }
-        self.network.start(now, owner, bytes, legs);
+        self.memory.network.start(now, owner, bytes, legs, None);
     }
 
     /// The walks of a transfer are done.
@@ -201,10 +211,11 @@ impl<'s> Device<'s, '_, '_> {
                     place.repetition,
                 )
             }
-            Owner::List(agent) => match self.agents[agent as usize].fifo.front() {
+            Owner::List(_, agent) => match run.agents[agent as usize].fifo.front() {
                 Some(list) => (list.task, list.repetition),
                 None => return,
             },
+            Owner::File(..) | Owner::Prefetch => return,
         };
         if let TaskKind::Transfer(transfer) | TaskKind::Push(_, transfer) =
             &program.tasks[number as usize].kind
@@ -220,11 +231,15 @@ impl<'s> Device<'s, '_, '_> {
     /// Transfers that have ended by now.
     pub(crate) fn transfers_end(&mut self) {
         let mut ended = std::mem::take(&mut self.ended);
-        self.network.ended(self.now, &mut ended);
+        self.memory.network.ended(self.now, &mut ended);
         for owner in ended.drain(..) {
             match owner {
                 Owner::Task(job, queue) => self.task_ends(job, queue),
-                Owner::List(agent) => self.list_ends(agent),
+                Owner::List(job, agent) => self.list_ends(job, agent),
+                Owner::File(instance, task) => {
+                    self.world.served(instance, task, Time(self.now));
+                }
+                Owner::Prefetch => {}
             }
         }
         self.ended = ended;
@@ -277,62 +292,66 @@ impl<'s> Device<'s, '_, '_> {
         }
     }
 
-    /// Lets pushes that wait enter the FIFO of an agent, and its first list run. `false` where the job of a list ended of it.
-    fn admit(&mut self, agent: u32) -> bool {
-        let number = agent as usize;
-        while (self.agents[number].fifo.len() as u64) < self.figures.agent_entries {
-            let Some((id, queue)) = self.agents[number].waiting.pop_front() else {
+    /// Lets pushes that wait enter the FIFO of an agent, and its first list run. `false` where the job ended of it.
+    fn admit(&mut self, id: JobId, agent: u32) -> bool {
+        let (entries, epoch) = (self.figures.agent_entries, self.job(id).epoch);
+        loop {
+            let Some((program, run)) = self.run(id) else {
+                return false;
+            };
+            let state = &mut run.agents[agent as usize];
+            if state.fifo.len() as u64 >= entries {
+                break;
+            }
+            let Some(queue) = state.waiting.pop_front() else {
                 break;
             };
-            let Some((program, run)) = self.run(id) else {
-                continue;
-            };
             let place = run.queues[queue as usize];
-            let task = program.queues[queue as usize][place.task as usize];
-            run.in_flight += 1;
-            self.agents[number].fifo.push_back(List {
-                job: id,
-                task,
+            state.fifo.push_back(List {
+                task: program.queues[queue as usize][place.task as usize],
                 repetition: place.repetition,
             });
+            run.in_flight += 1;
             self.advance(id, queue);
-            let epoch = self.job(id).epoch;
             self.eager.push((id, epoch));
         }
-        self.start_list(agent)
+        self.start_list(id, agent)
     }
 
-    /// The first list of an agent sets out.
-    fn start_list(&mut self, agent: u32) -> bool {
-        let state = &mut self.agents[agent as usize];
+    /// The first list of an agent sets out. `false` where the job ended of it.
+    fn start_list(&mut self, id: JobId, agent: u32) -> bool {
+        let Some((program, run)) = self.run(id) else {
+            return false;
+        };
+        let state = &mut run.agents[agent as usize];
         let (Some(list), false) = (state.fifo.front().copied(), state.is_moving) else {
             return true;
         };
         state.is_moving = true;
-        let Some((program, _)) = self.run(list.job) else {
-            return true;
-        };
         match &program.tasks[list.task as usize].kind {
             TaskKind::Push(_, transfer) => {
-                self.transfer(list.job, Owner::List(agent), transfer, list.repetition)
+                self.transfer(id, Owner::List(id, agent), transfer, list.repetition)
             }
             _ => true,
         }
     }
 
     /// The first list of an agent is done; the next entry starts, and a push that waited enters.
-    fn list_ends(&mut self, agent: u32) {
-        let state = &mut self.agents[agent as usize];
+    fn list_ends(&mut self, id: JobId, agent: u32) {
+        let epoch = self.job(id).epoch;
+        let Some((_, run)) = self.run(id) else {
+            return;
+        };
+        let state = &mut run.agents[agent as usize];
         state.is_moving = false;
-        let list = state.fifo.pop_front();
-        if let Some(list) = list
-            && let Some((_, run)) = self.run(list.job)
-        {
-            run.in_flight -= 1;
-            run.left -= 1;
-            self.proceed(list.job);
+        state.fifo.pop_front();
+        run.in_flight -= 1;
+        run.left -= 1;
+        self.proceed(id);
+        // The job may have come to its end.
+        if self.is_current(id, |j| j.epoch == epoch && j.phase == Phase::Running) {
+            self.admit(id, agent);
         }
-        self.admit(agent);
     }
 
     /// Keeps what a job waits for: walks alone, or nothing that ends.
@@ -368,38 +387,20 @@ impl<'s> Device<'s, '_, '_> {
 
     /// Pushes of a job that wait for room are taken back: it is asked to leave.
     pub(crate) fn withdraw_pushes(&mut self, id: JobId) {
-        for agent in 0..self.agents.len() {
-            let waiting = std::mem::take(&mut self.agents[agent].waiting);
-            for (job, queue) in waiting {
-                if job != id {
-                    self.agents[agent].waiting.push_back((job, queue));
-                } else if let Some((_, run)) = self.run(id) {
-                    run.queues[queue as usize].busy = false;
-                }
+        let Some((_, run)) = self.run(id) else {
+            return;
+        };
+        for agent in &mut run.agents {
+            for queue in agent.waiting.drain(..) {
+                run.queues[queue as usize].busy = false;
             }
         }
     }
 
     /// Transfers and lists of a job are given up.
     pub(crate) fn drop_tasks(&mut self, id: JobId) {
-        self.network.cancel(
-            self.now,
-            |owner| matches!(owner, Owner::Task(job, _) if *job == id),
-        );
-        for agent in 0..self.agents.len() {
-            let state = &mut self.agents[agent];
-            let was_first = state.fifo.front().is_some_and(|list| list.job == id);
-            state.fifo.retain(|list| list.job != id);
-            state.waiting.retain(|(job, _)| *job != id);
-            if was_first {
-                state.is_moving = false;
-                let list = Owner::List(agent as u32);
-                self.network.cancel(self.now, |owner| *owner == list);
-            }
-        }
+        let is_its = |owner: &Owner| matches!(owner, Owner::Task(job, _) | Owner::List(job, _) if *job == id);
+        self.memory.network.cancel(self.now, is_its);
         self.job(id).body = Body::None;
-        for agent in 0..self.agents.len() as u32 {
-            self.admit(agent);
-        }
     }
 }

@@ -55,15 +55,16 @@ const BEST: usize = 10;
 /// A task that faults.
 pub fn drained(program: &FileProgram<'_, '_>, at: u64) -> Result<u64, Stopped> {
     let mut world = World::default();
-    let instance = world.place(&program.verified, Order::Timed, TimingOnly, Time::ZERO)?;
-    world.run_until(Time(at))?;
+    let verified = &program.verified;
+    let instance = world.place(verified, Order::Timed, TimingOnly, &mut (), Time::ZERO)?;
+    world.run_until(Time(at), &mut ())?;
     world.halt(instance);
     let mut end = at;
     while let Some(next) = world.next() {
         if world.is_still(instance) && next.0 > end {
             break;
         }
-        world.step()?;
+        world.step(&mut ())?;
         end = next.0;
     }
     Ok(end)

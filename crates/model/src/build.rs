@@ -119,12 +119,13 @@ impl<'a> Builder<'a> {
         self.program.buffers.push(buffer)
     }
 
-    /// Adds a resource of so many bytes per second, for all transfers together and for each of them.
+    /// Adds a resource on the chip of so many bytes per second, for all transfers together and for each of them.
     pub fn resource(&mut self, name: impl Into<String>, capacity: f64, each: f64) -> ResourceId {
         self.program.resources.push(Resource {
             name: name.into(),
             capacity,
             per_transfer: each,
+            off_chip: false,
         })
     }
 

@@ -186,6 +186,8 @@ pub struct Resource {
     pub capacity: f64,
     /// Bytes per second for one transfer at most.
     pub per_transfer: f64,
+    /// Whether it is the bandwidth of a memory off the chip, which nothing passes that a cache in front of it holds.
+    pub off_chip: bool,
 }
 
 /// A task's need of a shared resource.

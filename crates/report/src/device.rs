@@ -1,7 +1,7 @@
 //! The result of a simulated device: as text, as a trace with a process for each context, as a page.
 
 use crate::style::Paint;
-use chipless_device::result::{Latency, Report, StreamReport};
+use chipless_device::result::{Latency, Report};
 use chipless_model::{Finding, Time};
 
 mod page;
@@ -133,10 +133,6 @@ pub fn text(report: &Report, paint: Paint) -> String {
                 time(other.latency_ns.p99)
             ));
         }
-    }
-    let is_file = |s: &StreamReport| s.program != "synthetic";
-    if report.streams.iter().any(is_file) {
-        text.push_str("\nnote: programs of files do not pass the model of MMU and cache: their transfers are those of `run`\n");
     }
     text.push_str(&format!("\n{}\n", grounds(report)));
     text

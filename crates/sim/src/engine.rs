@@ -5,8 +5,11 @@
 
 use crate::deadlock::Deadlock;
 use crate::effects::Effects;
+use crate::outside::Outside;
+use crate::resource::Shared;
 use crate::stage::{Event, On, Stage};
 use crate::timeline::{Record, Stall, State, Timeline};
+use crate::world::InstanceId;
 use chipless_model::{
     Action, Barrier, BarrierFault, Condition, Configuration, ConfigurationId, Counter, Fault,
     IndexVec, Moment, PieceId, PieceOrder, Program, QueueId, ResourceId, SplitMix64, SyncId,
@@ -84,6 +87,10 @@ pub(crate) struct Engine<'p, 'a> {
     /// How many tasks have started, and how many have completed.
     started: usize,
     completed: usize,
+    /// How many have started and not begun, since when nothing else is in flight, and for how long that was so before.
+    held_up: usize,
+    idle_since: Option<Time>,
+    idled: Time,
     /// Whether no task starts at present, and the servers that would have started one.
     halted: bool,
     held: Vec<u32>,
@@ -99,22 +106,16 @@ pub(crate) struct Engine<'p, 'a> {
     barriers: Vec<Barrier>,
     configured: IndexVec<ConfigurationId, bool>,
     waiters: IndexVec<SyncId, u32>,
-    /// The world's numbers of the program's resources.
-    resources: IndexVec<ResourceId, u32>,
+    resources: IndexVec<ResourceId, Shared>,
     /// Whether any signal of the program is given at the read.
     reads_signal: bool,
-    /// Server of a running task; demands that it still waits for.
+    /// Server of a running task; demands that it still waits for, NONE where it waits for the outside.
     running: IndexVec<TaskId, (u32, u32)>,
     random: Option<SplitMix64>,
 }
 
 impl<'p, 'a> Engine<'p, 'a> {
-    pub(crate) fn new(
-        program: &'p Program<'a>,
-        number: u32,
-        order: Order,
-        stage: &mut Stage,
-    ) -> Engine<'p, 'a> {
+    pub(crate) fn new(program: &'p Program<'a>, number: u32, order: Order) -> Engine<'p, 'a> {
         let mut servers = Vec::new();
         let backlogs = program
             .queues
@@ -176,6 +177,9 @@ impl<'p, 'a> Engine<'p, 'a> {
             done: None,
             started: 0,
             completed: 0,
+            held_up: 0,
+            idle_since: None,
+            idled: Time::ZERO,
             halted: false,
             held: Vec::new(),
             servers,
@@ -188,11 +192,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             barriers,
             configured,
             waiters: IndexVec::from_vec(vec![NONE; program.syncs.len()]),
-            resources: program
-                .resources
-                .iter()
-                .map(|resource| stage.resource(program.target, resource))
-                .collect(),
+            resources: program.resources.iter().map(Shared::new).collect(),
             reads_signal: program.signals.iter().any(|s| s.moment == Moment::Read),
             running: IndexVec::from_vec(vec![(NONE, 0); tasks]),
             random: match order {
@@ -203,7 +203,10 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// Releases what is released before the start.
-    pub(crate) fn begin(&mut self, on: &mut On<'_, impl Effects>) -> Result<(), Stop> {
+    pub(crate) fn begin(
+        &mut self,
+        on: &mut On<'_, impl Effects, impl Outside>,
+    ) -> Result<(), Stop> {
         let program = self.program;
         program
             .initial
@@ -215,10 +218,19 @@ impl<'p, 'a> Engine<'p, 'a> {
     pub(crate) fn handle(
         &mut self,
         event: Event,
-        on: &mut On<'_, impl Effects>,
+        on: &mut On<'_, impl Effects, impl Outside>,
     ) -> Result<(), Stop> {
         match event {
             Event::Task(task) => self.proceed(task, on),
+            Event::Begin(task) => {
+                self.held_up -= 1;
+                self.begin_task(task, on);
+                Ok(())
+            }
+            Event::Resource(resource) => {
+                self.serve(resource, on.stage);
+                Ok(())
+            }
             Event::Start(server) => {
                 let task = TaskId::from_raw(self.servers[server as usize].task);
                 self.try_start(server, task, None, on)
@@ -232,7 +244,10 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// Goes on where it was halted.
-    pub(crate) fn resume(&mut self, on: &mut On<'_, impl Effects>) -> Result<(), Stop> {
+    pub(crate) fn resume(
+        &mut self,
+        on: &mut On<'_, impl Effects, impl Outside>,
+    ) -> Result<(), Stop> {
         self.halted = false;
         for server in std::mem::take(&mut self.held) {
             let task = TaskId::from_raw(self.servers[server as usize].task);
@@ -288,7 +303,11 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// A task's effect on memory happens.
-    fn apply(&mut self, task: TaskId, on: &mut On<'_, impl Effects>) -> Result<(), Stop> {
+    fn apply(
+        &mut self,
+        task: TaskId,
+        on: &mut On<'_, impl Effects, impl Outside>,
+    ) -> Result<(), Stop> {
         on.effects
             .apply(self.program, task)
             .map_err(|fault| Stop::Fault { task, fault })?;
@@ -297,15 +316,30 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// A task's fixed time is over, or its last demand has been served.
-    fn proceed(&mut self, task: TaskId, on: &mut On<'_, impl Effects>) -> Result<(), Stop> {
+    fn proceed(
+        &mut self,
+        task: TaskId,
+        on: &mut On<'_, impl Effects, impl Outside>,
+    ) -> Result<(), Stop> {
         let program = self.program;
         let (server, pending) = self.running[task];
         if pending > 0 {
             // The fixed time is over: compete for the shared resources. `pending` counts what is left to be served.
+            let instance = InstanceId(self.number);
+            on.outside.moves(instance, task, on.stage.now);
             for demand in program.demands(task).iter().filter(|d| d.bytes > 0) {
-                let resource = self.resources[demand.resource];
-                on.stage.arrive(resource, (self.number, task), demand.bytes);
+                let bytes = on.outside.passes(instance, task, demand);
+                if bytes > 0 {
+                    self.resources[demand.resource].arrive(task, bytes, on.stage.now);
+                    self.announce(demand.resource, on.stage);
+                } else if self.served(task) {
+                    on.stage.push(on.stage.now, self.number, Event::Task(task));
+                }
             }
+            return Ok(());
+        }
+        if !on.outside.ends(InstanceId(self.number), task, on.stage.now) {
+            self.running[task].1 = NONE;
             return Ok(());
         }
         if !self.signals_at_read(task) {
@@ -315,16 +349,68 @@ impl<'p, 'a> Engine<'p, 'a> {
         record.end = on.stage.now;
         record.state = State::Done;
         self.completed += 1;
+        self.watch(on.stage.now);
         self.signal(task, Moment::Completion, on)?;
         self.servers[server as usize].task += 1;
         self.attend(server, None, on)
     }
 
     /// A demand of a task has been served: whether it was the last one.
-    pub(crate) fn served(&mut self, task: TaskId) -> bool {
+    fn served(&mut self, task: TaskId) -> bool {
         let (_, pending) = &mut self.running[task];
         *pending -= 1;
         *pending == 0
+    }
+
+    /// The outside has served a task: whether its program had done so before, and it only waited for that.
+    pub(crate) fn served_outside(&mut self, task: TaskId) -> bool {
+        let (_, pending) = &mut self.running[task];
+        let waited = *pending == NONE;
+        if waited {
+            *pending = 0;
+        }
+        waited
+    }
+
+    /// Transfers leave a resource; those that have been served everywhere complete.
+    fn serve(&mut self, resource: ResourceId, stage: &mut Stage) {
+        if !self.resources[resource].due(stage.now) {
+            return;
+        }
+        while let Some(task) = self.resources[resource].depart(stage.now) {
+            if self.served(task) {
+                stage.push(stage.now, self.number, Event::Task(task));
+            }
+        }
+        self.announce(resource, stage);
+    }
+
+    fn announce(&mut self, resource: ResourceId, stage: &mut Stage) {
+        if let Some(at) = self.resources[resource].announce() {
+            stage.push(at, self.number, Event::Resource(resource));
+        }
+    }
+
+    /// A task has what it waited for outside: its fixed time begins.
+    fn begin_task<E, O>(&mut self, task: TaskId, on: &mut On<'_, E, O>) {
+        let at = on.stage.now + self.program.tasks[task].fixed;
+        on.stage.push(at, self.number, Event::Task(task));
+        self.watch(on.stage.now);
+    }
+
+    /// Keeps for how long nothing was in flight but tasks that had not begun.
+    fn watch(&mut self, now: Time) {
+        if let Some(since) = self.idle_since.take() {
+            self.idled += now - since;
+        }
+        if self.held_up > 0 && self.held_up == self.in_flight() {
+            self.idle_since = Some(now);
+        }
+    }
+
+    /// For how long nothing was in flight but tasks that waited for the outside before they began.
+    pub(crate) const fn idled(&self) -> Time {
+        self.idled
     }
 
     /// A server looks for something to do: its next task, or the next piece of its queue.
@@ -332,7 +418,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         &mut self,
         server: u32,
         woken_by: Option<TaskId>,
-        on: &mut On<'_, impl Effects>,
+        on: &mut On<'_, impl Effects, impl Outside>,
     ) -> Result<(), Stop> {
         let queue = self.servers[server as usize].queue;
         while self.servers[server as usize].task == self.servers[server as usize].end {
@@ -362,7 +448,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         server: u32,
         task: TaskId,
         woken_by: Option<TaskId>,
-        on: &mut On<'_, impl Effects>,
+        on: &mut On<'_, impl Effects, impl Outside>,
     ) -> Result<(), Stop> {
         if let Some(random) = &mut self.random {
             let at = on.stage.now + delay(random);
@@ -378,14 +464,13 @@ impl<'p, 'a> Engine<'p, 'a> {
         server: u32,
         task: TaskId,
         woken_by: Option<TaskId>,
-        on: &mut On<'_, impl Effects>,
+        on: &mut On<'_, impl Effects, impl Outside>,
     ) -> Result<(), Stop> {
         if self.halted {
             self.held.push(server);
             return Ok(());
         }
         let program = self.program;
-        let t = &program.tasks[task];
         for (wait, meant) in program.waits_and_uses(task) {
             if !self.holds(wait, meant) {
                 self.servers[server as usize].next =
@@ -411,8 +496,15 @@ impl<'p, 'a> Engine<'p, 'a> {
         } else {
             let pending = program.demands(task).iter().filter(|d| d.bytes > 0).count() as u32;
             self.running[task] = (server, pending);
-            let at = on.stage.now + t.fixed;
-            on.stage.push(at, self.number, Event::Task(task));
+            let instance = InstanceId(self.number);
+            let begins = on.outside.begins(instance, task, on.stage.now);
+            if begins > on.stage.now {
+                self.held_up += 1;
+                on.stage.push(begins, self.number, Event::Begin(task));
+                self.watch(on.stage.now);
+            } else {
+                self.begin_task(task, on);
+            }
         }
         if self.signals_at_read(task) {
             self.apply(task, on)?;
@@ -448,7 +540,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         &mut self,
         task: TaskId,
         moment: Moment,
-        on: &mut On<'_, impl Effects>,
+        on: &mut On<'_, impl Effects, impl Outside>,
     ) -> Result<(), Stop> {
         let program = self.program;
         let stop = |fault: String| Stop::Fault {
@@ -532,7 +624,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         &mut self,
         sync: SyncId,
         by: TaskId,
-        on: &mut On<'_, impl Effects>,
+        on: &mut On<'_, impl Effects, impl Outside>,
     ) -> Result<(), Stop> {
         let program = self.program;
         let index = self.barrier_of[sync] as usize;
@@ -561,7 +653,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         &mut self,
         sync: SyncId,
         by: TaskId,
-        on: &mut On<'_, impl Effects>,
+        on: &mut On<'_, impl Effects, impl Outside>,
     ) -> Result<(), Stop> {
         let mut server = std::mem::replace(&mut self.waiters[sync], NONE);
         while server != NONE {
@@ -576,7 +668,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         &mut self,
         piece: PieceId,
         by: Option<TaskId>,
-        on: &mut On<'_, impl Effects>,
+        on: &mut On<'_, impl Effects, impl Outside>,
     ) -> Result<(), Stop> {
         if std::mem::replace(&mut self.released[piece], true) {
             let task = by.unwrap_or(self.program.pieces[piece].first);

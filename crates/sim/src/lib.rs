@@ -2,8 +2,8 @@
 //!
 //! [`run`] serves functional and timing runs alike: what a task does to memory is the business of the [`Effects`] that
 //! it is given. The result is a [`Timeline`], the same for every run of the same program. A [`Session`] runs a program many
-//! times on bytes that outlive a run. A [`World`] holds many runs at once, which share its resources: each can be halted between
-//! tasks, go on, or be aborted.
+//! times on bytes that outlive a run. A [`World`] holds many runs at once on one clock: each can be halted between
+//! tasks, go on, or be aborted, and what they share is [`Outside`].
 //!
 //! What is run has been verified, or is explicitly taken for good:
 //!
@@ -25,6 +25,7 @@ mod deadlock;
 mod diagnosis;
 mod effects;
 mod engine;
+mod outside;
 mod resource;
 mod session;
 mod stage;
@@ -36,6 +37,7 @@ pub use deadlock::{Deadlock, Stuck};
 pub use diagnosis::{Nonfinite, nonfinite, nonfinite_element, origin};
 pub use effects::{Effects, Functional, TimingOnly};
 pub use engine::{Order, Outcome, Stop};
+pub use outside::Outside;
 pub use session::{Part, Session};
 pub use timeline::{Record, Stall, State, Timeline};
 pub use verified::Verified;

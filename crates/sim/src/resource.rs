@@ -13,9 +13,6 @@ use std::collections::BinaryHeap;
 const SERVICE_FRACTION: u32 = 20;
 const RATE_FRACTION: u32 = 40;
 
-/// A transfer: the number of a program in the world, and the program's task.
-pub(crate) type Transfer = (u32, TaskId);
-
 #[derive(Debug)]
 pub(crate) struct Shared {
     capacity: f64,
@@ -26,7 +23,7 @@ pub(crate) struct Shared {
     rate: u64,
     updated: Time,
     /// Service at which transfers leave.
-    leaving: BinaryHeap<Reverse<(u64, Transfer)>>,
+    leaving: BinaryHeap<Reverse<(u64, TaskId)>>,
     /// The earliest pending event: a departure may be due then, or not yet if transfers arrived in the meantime.
     announced: Option<Time>,
 }
@@ -44,18 +41,8 @@ impl Shared {
         }
     }
 
-    /// The transfers of a program leave, served or not.
-    pub(crate) fn withdraw(&mut self, program: u32, now: Time) {
-        if self.leaving.is_empty() {
-            return;
-        }
-        self.advance(now);
-        self.leaving.retain(|Reverse((_, (of, _)))| *of != program);
-        self.share();
-    }
-
     /// A transfer arrives.
-    pub(crate) fn arrive(&mut self, transfer: Transfer, bytes: u64, now: Time) {
+    pub(crate) fn arrive(&mut self, transfer: TaskId, bytes: u64, now: Time) {
         if self.leaving.is_empty() {
             // Nothing was served, and the clock may have been set back.
             self.updated = now;
@@ -73,7 +60,7 @@ impl Shared {
     }
 
     /// A transfer that has been served by now.
-    pub(crate) fn depart(&mut self, now: Time) -> Option<Transfer> {
+    pub(crate) fn depart(&mut self, now: Time) -> Option<TaskId> {
         self.advance(now);
         let Reverse((service, transfer)) = *self.leaving.peek()?;
         if service > self.service {

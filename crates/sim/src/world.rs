@@ -1,18 +1,19 @@
-//! A world: runs of programs side by side, on one clock and on the same resources.
+//! A world: runs of programs side by side, on one clock.
 //!
-//! A run of one program is a world with one instance. Programs of one target that name the same resource, with the same figures,
-//! share it; everything else of an instance is its own.
+//! A run of one program is a world with one instance. Everything that a program has is its instance's own; what instances share is
+//! [outside](Outside).
 
 use crate::effects::Effects;
 use crate::engine::{Engine, Order, Outcome, Stop};
-use crate::stage::{Due, Event, On, Stage};
+use crate::outside::Outside;
+use crate::stage::{Event, On, Stage};
 use crate::verified::Verified;
-use chipless_model::Time;
+use chipless_model::{TaskId, Time};
 use std::collections::BTreeMap;
 
 /// Names a run of a program in a [`World`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InstanceId(u32);
+pub struct InstanceId(pub(crate) u32);
 
 /// A run that cannot go on: a fault of a task. A deadlock shows when nothing is left to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub struct Stopped {
     pub stop: Stop,
 }
 
-/// Runs of programs, and what they share.
+/// Runs of programs on one clock.
 pub struct World<'p, 'a, E> {
     stage: Stage,
     instances: BTreeMap<u32, (Engine<'p, 'a>, E)>,
@@ -50,6 +51,12 @@ impl<E> Default for World<'_, '_, E> {
 }
 
 impl<'p, 'a, E: Effects> World<'p, 'a, E> {
+    /// The name that the program has which is placed next.
+    pub const fn coming(&self) -> InstanceId {
+        // Events have room for so many; nobody places them all.
+        InstanceId(self.placed & (u32::MAX >> 2))
+    }
+
     /// Starts a program at an instant: now or later, or, while nothing is pending, also before.
     ///
     /// # Errors
@@ -59,20 +66,21 @@ impl<'p, 'a, E: Effects> World<'p, 'a, E> {
         program: &Verified<'p, 'a>,
         order: Order,
         mut effects: E,
+        outside: &mut impl Outside,
         at: Time,
     ) -> Result<InstanceId, Stopped> {
         debug_assert!(at >= self.stage.now || self.next().is_none());
         self.stage.now = at;
-        // Events have room for so many; nobody places them all.
-        let number = self.placed & (u32::MAX >> 2);
-        self.placed += 1;
-        let mut engine = Engine::new(program.program(), number, order, &mut self.stage);
+        let instance = self.coming();
+        let number = instance.0;
+        self.placed = self.placed.wrapping_add(1);
+        let mut engine = Engine::new(program.program(), number, order);
         let begun = engine.begin(&mut On {
             stage: &mut self.stage,
             effects: &mut effects,
+            outside,
         });
         self.instances.insert(number, (engine, effects));
-        let instance = InstanceId(number);
         begun
             .map(|()| instance)
             .map_err(|stop| Stopped { instance, stop })
@@ -87,24 +95,23 @@ impl<'p, 'a, E: Effects> World<'p, 'a, E> {
     ///
     /// # Errors
     /// A task cannot be executed, or breaks the protocol of a sync.
-    pub fn step(&mut self) -> Result<(), Stopped> {
-        let Some(due) = self.stage.pop() else {
+    pub fn step(&mut self, outside: &mut impl Outside) -> Result<(), Stopped> {
+        let Some((number, event)) = self.stage.pop() else {
             return Ok(());
         };
-        let (number, event) = match due {
-            Due::Program(number, event) => (number, event),
-            Due::Resource(resource) => {
-                self.serve(resource);
-                return Ok(());
-            }
-        };
-        // What was aborted may have left events behind.
         let Some((engine, effects)) = self.instances.get_mut(&number) else {
             return Ok(());
         };
         let stage = &mut self.stage;
         engine
-            .handle(event, &mut On { stage, effects })
+            .handle(
+                event,
+                &mut On {
+                    stage,
+                    effects,
+                    outside,
+                },
+            )
             .map_err(|stop| Stopped {
                 instance: InstanceId(number),
                 stop,
@@ -115,25 +122,19 @@ impl<'p, 'a, E: Effects> World<'p, 'a, E> {
     ///
     /// # Errors
     /// As of [`step`](World::step).
-    pub fn run_until(&mut self, until: Time) -> Result<(), Stopped> {
+    pub fn run_until(&mut self, until: Time, outside: &mut impl Outside) -> Result<(), Stopped> {
         while self.next().is_some_and(|at| at < until) {
-            self.step()?;
+            self.step(outside)?;
         }
         Ok(())
     }
 
-    /// Transfers leave a resource; those that have been served everywhere complete.
-    fn serve(&mut self, resource: u32) {
-        if !self.stage.due(resource) {
-            return;
+    /// The [outside](Outside) has served a task at this instant.
+    pub fn served(&mut self, instance: InstanceId, task: TaskId, now: Time) {
+        let engine = self.instances.get_mut(&instance.0);
+        if engine.is_some_and(|(engine, _)| engine.served_outside(task)) {
+            self.stage.push(now, instance.0, Event::Task(task));
         }
-        while let Some((number, task)) = self.stage.depart(resource) {
-            let engine = self.instances.get_mut(&number);
-            if engine.is_some_and(|(engine, _)| engine.served(task)) {
-                self.stage.push(self.stage.now, number, Event::Task(task));
-            }
-        }
-        self.stage.announce(resource);
     }
 
     /// No task of an instance starts from now on; those in flight run to their end.
@@ -147,7 +148,12 @@ impl<'p, 'a, E: Effects> World<'p, 'a, E> {
     ///
     /// # Errors
     /// As of [`step`](World::step).
-    pub fn resume(&mut self, instance: InstanceId, at: Time) -> Result<(), Stopped> {
+    pub fn resume(
+        &mut self,
+        instance: InstanceId,
+        outside: &mut impl Outside,
+        at: Time,
+    ) -> Result<(), Stopped> {
         debug_assert!(at >= self.stage.now || self.next().is_none());
         self.stage.now = at;
         let Some((engine, effects)) = self.instances.get_mut(&instance.0) else {
@@ -155,7 +161,11 @@ impl<'p, 'a, E: Effects> World<'p, 'a, E> {
         };
         let stage = &mut self.stage;
         engine
-            .resume(&mut On { stage, effects })
+            .resume(&mut On {
+                stage,
+                effects,
+                outside,
+            })
             .map_err(|stop| Stopped { instance, stop })
     }
 
@@ -171,12 +181,16 @@ impl<'p, 'a, E: Effects> World<'p, 'a, E> {
         engine.is_none_or(|(engine, _)| engine.finished())
     }
 
+    /// For how long nothing of an instance was in flight but tasks that waited for the [outside](Outside) before they began.
+    pub fn idled(&self, instance: InstanceId) -> Time {
+        let engine = self.instances.get(&instance.0);
+        engine.map_or(Time::ZERO, |(engine, _)| engine.idled())
+    }
+
     /// Takes an instance out of the world, at its end or before, with its effects and what has happened until now.
     pub fn remove(&mut self, instance: InstanceId) -> Option<(Outcome, E)> {
         let (engine, effects) = self.instances.remove(&instance.0)?;
-        if engine.in_flight() > 0 {
-            self.stage.withdraw(instance.0);
-        }
+        self.stage.withdraw(instance.0);
         Some((engine.into_outcome(None), effects))
     }
 }
@@ -189,9 +203,11 @@ pub fn run(program: &Verified<'_, '_>, effects: &mut impl Effects) -> Outcome {
 /// Runs a program in an order of choice.
 pub fn run_in(program: &Verified<'_, '_>, order: Order, effects: &mut impl Effects) -> Outcome {
     let mut world = World::default();
-    let mut stopped = world.place(program, order, effects, Time::ZERO).err();
+    let mut stopped = world
+        .place(program, order, effects, &mut (), Time::ZERO)
+        .err();
     while stopped.is_none() && world.next().is_some() {
-        stopped = world.step().err();
+        stopped = world.step(&mut ()).err();
     }
     let stop = stopped.map(|stopped| stopped.stop);
     world.instances.pop_first().map_or_else(

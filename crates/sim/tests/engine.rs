@@ -5,7 +5,9 @@ use chipless_model::{
     Fault, Kernel, Limits, MemoryKind, NewTask, Pattern, PieceId, Place, QueueId, ResourceId, Role,
     Signal, Storage, SyncId, TaskId, Time, Wait,
 };
-use chipless_sim::{Order, Outcome, Part, Session, Stop, TimingOnly, Verified, run};
+use chipless_sim::{
+    InstanceId, Order, Outcome, Outside, Part, Session, Stop, TimingOnly, Verified, World, run,
+};
 use std::borrow::Cow;
 
 #[derive(Debug)]
@@ -150,6 +152,54 @@ fn bandwidth_is_shared_equally_under_a_ceiling() {
     close(outcome.timeline.tasks[a].end.0, 1100);
     close(outcome.timeline.tasks[c].end.0, 1600);
     assert_eq!(outcome.timeline.carried(&program)[0], 1200);
+}
+
+/// Every task waits 50 ps before it begins, half of the bytes need not be moved, and the outside has served them at 400 ps.
+struct Slow(bool);
+
+impl Outside for Slow {
+    fn begins(&mut self, _: InstanceId, _: TaskId, now: Time) -> Time {
+        now + Time(50)
+    }
+    fn passes(&mut self, _: InstanceId, _: TaskId, demand: &Demand) -> u64 {
+        demand.bytes / 2
+    }
+    fn ends(&mut self, _: InstanceId, _: TaskId, now: Time) -> bool {
+        self.0 || now >= Time(400)
+    }
+}
+
+#[test]
+fn the_outside_delays_tasks_and_takes_bytes_from_them() {
+    let mut b = Built::new(&[1]);
+    b.0.resource("link", 1e12, 1e12);
+    let first = b.task(0, 100, &[], &[], &[(0, 60)]);
+    b.task(0, 20, &[], &[], &[]);
+    b.piece(0, first, 2, true);
+    let program = b.0.finish().expect("a program");
+    let run = |mut outside: Slow| {
+        let mut world = World::default();
+        let verified = Verified::assume(&program);
+        let at = Time(7);
+        let instance = world
+            .place(&verified, Order::Timed, TimingOnly, &mut outside, at)
+            .expect("it starts");
+        let mut told = false;
+        while let Some(now) = world.next() {
+            world.step(&mut outside).expect("no task fails");
+            if world.next().is_none() && !std::mem::replace(&mut told, true) {
+                // It may wait for that, or not.
+                world.served(instance, first, now.max(Time(400)));
+            }
+        }
+        assert!(world.is_done(instance));
+        let idled = world.idled(instance);
+        let (outcome, _) = world.remove(instance).expect("it is there");
+        (times(&outcome), idled)
+    };
+    // Delay, fixed time, 30 bytes at one a picosecond; delay and fixed time.
+    assert_eq!(run(Slow(true)), (vec![(7, 187), (187, 257)], Time(100)));
+    assert_eq!(run(Slow(false)), (vec![(7, 400), (400, 470)], Time(100)));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::file::{File, OpenDocument, open};
 use crate::options::{Bytes, Options};
 use crate::run::stopped;
 use crate::target::Lowered;
-use chipless_device::FileProgram;
+use chipless_device::{FileProgram, Route, Touches};
 use chipless_model::MemoryKind;
 use chipless_report::attribution::lives;
 use chipless_sim::{Outcome, Timeline, TimingOnly, Verified};
@@ -45,7 +45,7 @@ pub(super) fn with_programs<T>(
             .verify()
             .map_err(Failure::program)
             .map_err(about(number))?;
-        let (program, _) = alone(verified, document.tiles()).map_err(about(number))?;
+        let (program, _) = alone(verified, document).map_err(about(number))?;
         Ok(program)
     });
     let programs: Vec<FileProgram<'_, '_>> = programs.collect::<Result<_, _>>()?;
@@ -69,14 +69,14 @@ pub fn with_program<T>(
         .verify()
         .map_err(Failure::program)
         .map_err(|f| f.about(path))?;
-    let (program, timeline) = alone(verified, document.tiles()).map_err(|f| f.about(path))?;
+    let (program, timeline) = alone(verified, &document).map_err(|f| f.about(path))?;
     Ok(then(&program, &timeline))
 }
 
 /// Runs a program alone.
 fn alone<'p, 'a>(
     verified: Verified<'p, 'a>,
-    tiles: Option<u32>,
+    document: &OpenDocument<'_>,
 ) -> Result<(FileProgram<'p, 'a>, Timeline), Failure> {
     let program = verified.program();
     let Outcome { timeline, end } = chipless_sim::run(&verified, &mut TimingOnly);
@@ -102,15 +102,21 @@ fn alone<'p, 'a>(
             _ => levels.push((at, bytes)),
         }
     }
+    let queues = program.queues.iter();
+    let routes: Vec<Option<Route>> = queues.map(|queue| document.route(&queue.name)).collect();
+    // What passes the device's resources is counted there.
     let carried = timeline.carried(program);
-    let carried = carried.iter_enumerated();
-    let carried =
-        carried.map(|(resource, bytes)| (program.resources[resource].name.clone(), *bytes));
+    let carried = carried
+        .iter_enumerated()
+        .filter(|_| routes.iter().all(Option::is_none))
+        .map(|(resource, bytes)| (program.resources[resource].name.clone(), *bytes));
     let program = FileProgram {
         latency: timeline.end.0,
-        tiles: tiles.map(u64::from),
+        tiles: document.tiles().map(u64::from),
         levels,
         carried: carried.collect(),
+        touches: Touches::of(program),
+        routes,
         verified,
     };
     Ok((program, timeline))

@@ -224,14 +224,27 @@ impl<'r> Study<'r> {
             return Err(self.mistake(rules::DOORBELLS.at(start.place(), text)));
         }
         for stream in &workload.streams {
-            if let Source::Synthetic(program) = &stream.program
-                && program.tiles > f.tiles
-            {
+            let Source::Synthetic(program) = &stream.program else {
+                continue;
+            };
+            if program.tiles > f.tiles {
                 let text = format!(
                     "expected at most {} tiles, found {}",
                     f.tiles, program.tiles
                 );
                 return Err(self.mistake(rules::TILES.at(program.span.place(), text)));
+            }
+            // A program on the copy engine has no tiles, and the agents of one.
+            let agents = program.tiles.max(1).saturating_mul(f.agents_per_tile);
+            let named = u64::from(program.link_agents());
+            if named > agents {
+                let text = format!(
+                    "expected a link agent of the program's own tiles (0 to {}: {} for each tile), found {}",
+                    agents - 1,
+                    f.agents_per_tile,
+                    named - 1
+                );
+                return Err(self.mistake(rules::SYNTHETIC.at(program.span.place(), text)));
             }
         }
         Ok(())

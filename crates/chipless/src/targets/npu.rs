@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::options::{Input, OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Source, Target};
+use chipless_device::Route;
 use chipless_model::{Finding, Info, Node, Program, Rule, TaskId, Value};
 use chipless_npu::names::{Model, Planned, Trace};
 use chipless_npu::profiling::Profiling;
@@ -186,6 +187,18 @@ impl Document for Opened<'_> {
 
     fn tiles(&self) -> Option<u32> {
         Some(self.document.tiles().into())
+    }
+
+    /// Each DMA engine has a channel group with a port for each of its lists, so that ports 0 and 3 are in different groups.
+    fn route(&self, queue: &str) -> Option<Route> {
+        let (engine, list) = queue.strip_prefix("dma")?.split_once('.')?;
+        let group: u8 = engine.parse().ok().filter(|engine| *engine < 2)?;
+        let machine = &self.options().ok()?.machine;
+        Some(Route {
+            port: 2 * group + u8::from(list == "cmx"),
+            group,
+            load: machine.dma.path_clock / machine.clock.dpu,
+        })
     }
 
     fn registers(&self, program: &Program<'_>, task: TaskId) -> Result<Vec<Structure>, Failure> {

@@ -145,6 +145,107 @@ fn what_yield_says_of_an_instant_happens_on_the_device() {
     assert_eq!(yields["best"][0]["drain_ns"], 0.0);
 }
 
+/// Three jobs of each of these programs, every one in a process of its own, with few translations, little cache and a slow memory.
+fn crowded(folder: &Path, programs: &[&str], more: &[&str]) -> (Value, String) {
+    let (mut streams, mut contexts) = (Vec::new(), json!({}));
+    for (number, program) in programs.iter().enumerate() {
+        let name = format!("s{number}");
+        contexts[&name] = json!({"process": number});
+        streams.push(json!({
+            "name": name, "context": name, "program": path_of(program), "arrivals": {"every": "60us", "count": 3, "jitter": "90us"},
+        }));
+    }
+    let path = workload(folder, &json!(streams), &contexts);
+    let jobs = folder.join("jobs.jsonl").display().to_string();
+    let mut arguments = vec!["device", &path, "--json", "--jobs", &jobs];
+    for figure in [
+        "mmu.enabled=true",
+        "mmu.page=4KiB",
+        "mmu.tlb.entries=16",
+        "cache.enabled=true",
+        "cache.size=64KiB",
+        "ddr.bandwidth=20GB/s",
+    ]
+    .iter()
+    .chain(more)
+    {
+        arguments.extend(["--set", figure]);
+    }
+    let found = parsed(&arguments);
+    (found, fs::read_to_string(&jobs).expect("jobs"))
+}
+
+#[test]
+fn what_is_known_of_a_program_beforehand_is_what_happens() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let small = "fixtures/npu/spill_ddr_t1/program.blob";
+    let all: Vec<&str> = PROGRAMS.iter().copied().chain([small]).collect();
+    let mut mixtures: Vec<&[&str]> = PROGRAMS.chunks(1).collect();
+    let two = [BLOB, small, small];
+    mixtures.extend([&all[..], &two[..]]);
+    for programs in mixtures {
+        let (found, jobs) = crowded(folder.path(), programs, &[]);
+        // With a mask, nothing is computed before it happens.
+        let (other, live) = crowded(folder.path(), programs, &["cache.mask.nobody=1"]);
+        assert_eq!(jobs, live, "{programs:?}");
+        assert_eq!(found["device"], other["device"], "{programs:?}");
+        assert_eq!(found["resources"], other["resources"], "{programs:?}");
+        for job in jobs.lines() {
+            let job: Value = serde_json::from_str(job).expect("JSON");
+            let parts = job["breakdown_ps"].as_object().expect("parts").values();
+            let sum: i64 = parts.map(|part| part.as_i64().expect("a number")).sum();
+            let time = |key: &str| job[key].as_i64().expect("a time");
+            assert_eq!(sum, time("done_ps") - time("arrival_ps"));
+        }
+    }
+}
+
+#[test]
+fn programs_that_run_at_once_share_the_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let programs = [BLOB, "fixtures/npu/spill_ddr_t1/program.blob"];
+    let mean = |found: &Value, stream: usize| {
+        found["streams"][stream]["latency_ns"]["mean"]
+            .as_f64()
+            .expect("a time")
+    };
+    let off = ["mmu.enabled=false", "cache.enabled=false"];
+    let wide = [
+        "mmu.enabled=false",
+        "cache.enabled=false",
+        "ddr.bandwidth=1000GB/s",
+    ];
+    let (narrow, wide) = (
+        crowded(folder.path(), &programs, &off).0,
+        crowded(folder.path(), &programs, &wide).0,
+    );
+    for (stream, program) in programs.iter().enumerate() {
+        assert!(mean(&narrow, stream) > mean(&wide, stream));
+        assert!(mean(&wide, stream) >= latency(program));
+    }
+    assert_eq!(narrow["resources"], wide["resources"]);
+}
+
+#[test]
+fn small_pages_and_a_small_cache_cost_a_program_of_a_file_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = ["fixtures/npu/spill_ddr_t1/program.blob"];
+    let of = |more: &[&str]| crowded(folder.path(), &program, more).0;
+    let part = |found: &Value, name: &str| {
+        found["streams"][0]["breakdown_ns"][name]
+            .as_f64()
+            .expect("a time")
+    };
+    let (small, large) = (of(&[]), of(&["mmu.page=64KiB", "mmu.tlb.entries=512"]));
+    assert!(part(&small, "translation") > 10.0 * part(&large, "translation"));
+    // All that it touches fits: only the first of three jobs finds nothing.
+    let fits = of(&["cache.size=8MiB"]);
+    let count = |found: &Value, name: &str| found["device"]["cache"][name].as_u64();
+    assert_eq!(count(&fits, "accesses"), count(&small, "accesses"));
+    assert!(count(&fits, "misses") < count(&small, "misses"));
+    assert!(part(&fits, "memory") < part(&small, "memory"));
+}
+
 #[test]
 fn workloads_run_and_their_mistakes_are_placed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -152,6 +253,7 @@ fn workloads_run_and_their_mistakes_are_placed() {
     for workload in [
         "fixtures/device/two_networks.yaml",
         "fixtures/device/memory.yaml",
+        "fixtures/device/cameras.yaml",
     ] {
         let (trace, page) = (file("a.pftrace"), file("a.html"));
         let text = done(&[
@@ -188,6 +290,16 @@ fn workloads_run_and_their_mistakes_are_placed() {
         assert_eq!(found("1"), found("3"));
     }
     let broken = file("broken.yaml");
+    let text = "machine: npu4\ncontexts: {c: {process: 1}}\nstreams:\n  - {name: s, context: c, arrivals: {in_flight: 1, count: 1}, \
+                program: {synthetic: {tiles: 2, tasks: [{push: 1kB, path: [ddr], link_agent: 12}]}}}\n";
+    fs::write(&broken, text).expect("a file");
+    let (code, _, err) = run(&["device", &broken]);
+    assert!(
+        code == 2
+            && err.contains("workload-synthetic")
+            && err.contains("(0 to 11: 6 for each tile)"),
+        "{err}"
+    );
     fs::write(
         &broken,
         "machine: npu4\nduration: 17\ncontexts: {}\nstreams: []\n",

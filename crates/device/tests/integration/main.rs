@@ -1,5 +1,6 @@
 //! The device from the outside: a workload in, exact times out.
 
+mod files;
 mod memory;
 mod scheduling;
 mod workloads;

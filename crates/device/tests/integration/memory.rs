@@ -34,6 +34,42 @@ fn a_list_waits_for_room_in_the_fifo() {
 }
 
 #[test]
+fn link_agents_are_those_of_a_jobs_tiles() {
+    let push = |name: &str, group: u32| {
+        format!(
+            "  - {{name: {name}, context: {name}, program: {{synthetic: {{tasks: [{{push: 1MB, link_agent: 0, path: [group{group}], repeat: 9}}]}}}}, \
+             arrivals: {{in_flight: 1, count: 1}}}}\n"
+        )
+    };
+    let text = format!(
+        "machine: npu4\ncontexts: {{a: {{process: 1}}, b: {{process: 2}}}}\nstreams:\n{}{}",
+        push("a", 0),
+        push("b", 1)
+    );
+    let found = jobs(&text, &with_rates(10e9));
+    assert_eq!(
+        ["a", "b"].map(|name| job(&found, name, 0).done_ps),
+        [900 * US; 2]
+    );
+}
+
+#[test]
+fn the_prefetch_agent_reads_from_memory() {
+    let reads = "{transfer: 4KiB, path: [ddr], address: 0x80000000}";
+    let figures = Figures {
+        mmu_enabled: true,
+        mmu_prefetch: true,
+        prefetch_bytes: 256,
+        tlb_entries: 16,
+        tlb_ways: 16,
+        ..with_rates(1e9)
+    };
+    let found = jobs(&one(reads), &figures);
+    // Two transfers of 256 bytes, and then one of what is left.
+    assert_eq!(job(&found, "s", 0).done_ps, (4096 + 256) * 1000);
+}
+
+#[test]
 fn walks_take_turns_on_their_slots() {
     let tasks = "{transfer: 40KiB, path: [ddr], address: 0x80000000}";
     let figures = Figures {
@@ -65,7 +101,7 @@ fn what_is_not_mapped_is_a_fault() {
 }
 
 /// Sets of ways, the least recently used out first, as plain as can be.
-fn misses(numbers: &[u64], sets: u64, ways: usize) -> u64 {
+pub(crate) fn misses(numbers: &[u64], sets: u64, ways: usize) -> u64 {
     let mut all: Vec<Vec<u64>> = vec![Vec::new(); sets as usize];
     let mut misses = 0;
     for number in numbers {

@@ -291,6 +291,7 @@ impl<'a> Lowering<'a, '_> {
                 name,
                 capacity,
                 per_transfer: capacity,
+                off_chip: !matches!(array, ArrayKind::Scratchpad | ArrayKind::Register),
             })
         })
     }

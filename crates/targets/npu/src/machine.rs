@@ -73,6 +73,8 @@ pub struct DmaFigures {
     pub bytes_per_cycle: f64,
     /// Bytes per second of all transfers together.
     pub ddr_bytes_per_second: f64,
+    /// MHz of the DPU at which the device's ports, channel groups and network have their bandwidths.
+    pub path_clock: f64,
     /// Of the device around the programs.
     #[serde(default)]
     agent: IgnoredAny,
@@ -122,6 +124,7 @@ impl Machine {
             ("clock.shave", machine.clock.shave),
             ("dma.bytes_per_cycle", machine.dma.bytes_per_cycle),
             ("dma.ddr_bytes_per_second", machine.dma.ddr_bytes_per_second),
+            ("dma.path_clock", machine.dma.path_clock),
             ("shave.clock", machine.shave.clock),
         ];
         for (name, value) in positive {

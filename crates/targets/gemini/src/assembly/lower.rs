@@ -64,6 +64,7 @@ impl Assembly {
             name: "DRAM".to_owned(),
             capacity: rate,
             per_transfer: rate,
+            off_chip: true,
         });
         let mut pairs: BTreeMap<(Unit, Unit), (SyncId, i64)> = BTreeMap::new();
         for instruction in &self.instructions {

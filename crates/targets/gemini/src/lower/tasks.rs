@@ -110,6 +110,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             name: "dram".into(),
             capacity: rate,
             per_transfer: rate,
+            off_chip: true,
         });
         let mut links = HashMap::new();
         let rate = machine.noc.link_bytes_per_cycle * machine.clock_mhz * 1e6;
@@ -121,6 +122,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                     name,
                     capacity: rate,
                     per_transfer: rate,
+                    off_chip: false,
                 }),
             );
         }

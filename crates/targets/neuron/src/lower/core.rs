@@ -106,6 +106,7 @@ impl<'p, 'm> Core<'p, 'm> {
                 name,
                 capacity: rate,
                 per_transfer: rate,
+                off_chip: false,
             }),
             lanes: BTreeMap::new(),
             fabric: BTreeMap::new(),
@@ -288,6 +289,7 @@ impl<'p, 'm> Core<'p, 'm> {
                 name,
                 capacity,
                 per_transfer: dma.engine_bytes_per_second * some,
+                off_chip: false,
             })
         }))
     }
@@ -302,6 +304,7 @@ impl<'p, 'm> Core<'p, 'm> {
                 name,
                 capacity: rate,
                 per_transfer: rate,
+                off_chip: false,
             })
         })
     }

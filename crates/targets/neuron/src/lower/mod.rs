@@ -92,6 +92,7 @@ fn lower_as<'p>(
         name: "hbm".into(),
         capacity: rate,
         per_transfer: rate,
+        off_chip: true,
     });
     let mut cores: Vec<core::Core<'p, '_>> = Vec::with_capacity(neff.subgraphs.len());
     for index in 0..neff.subgraphs.len() {

@@ -63,8 +63,10 @@ impl Lowering<'_, '_> {
         }
         let dma = &self.options.machine.dma;
         let per_transfer = dma.bytes_per_cycle * self.options.machine.clock.dpu * 1e6;
-        self.build
+        let ddr = self
+            .build
             .resource("ddr", dma.ddr_bytes_per_second, per_transfer);
+        self.build.program.resources[ddr].off_chip = true;
     }
 
     /// The network's inputs and outputs, whose sections [`Inference::read`] has found large enough.

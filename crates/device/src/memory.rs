@@ -1,0 +1,294 @@
+//! The memory path: pages, the cache, and the resources between the tiles and the memory, which all transfers share.
+
+use crate::cache::{Cache, CacheCounts, Tally};
+use crate::figures::{CACHE, DDR, Figures, GROUPS, NETWORK};
+use crate::mmu::{LookUp, Mmu, Space, TlbCounts, Unmapped};
+use crate::network::{Leg, Network, Own};
+use crate::programs::FileProgram;
+use crate::tasks::Owner;
+use chipless_model::{Demand, TaskId, Time};
+use chipless_sim::{InstanceId, Outside};
+use std::collections::BTreeMap;
+
+pub(crate) struct Memory {
+    pub(crate) mmu: Option<Mmu>,
+    pub(crate) cache: Option<Cache>,
+    pub(crate) network: Network<Owner, InstanceId>,
+    prefetch_bytes: u64,
+}
+
+/// What is counted on the memory path.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    tlb: TlbCounts,
+    cache: Tally,
+    carried: Vec<u64>,
+}
+
+impl Memory {
+    pub(crate) fn new(figures: &Figures) -> Memory {
+        Memory {
+            mmu: figures.mmu_enabled.then(|| Mmu::new(figures)),
+            cache: figures.cache_enabled.then(|| Cache::new(figures)),
+            network: Network::new(&figures.bandwidth),
+            prefetch_bytes: figures.prefetch_bytes,
+        }
+    }
+
+    /// The pages of ranges are looked up. Returns when the translations of all are there.
+    pub(crate) fn look_up(
+        &mut self,
+        now: u64,
+        space: Space<'_>,
+        passes_memory: bool,
+        ranges: impl FnOnce(&mut dyn FnMut(u64, u64)),
+    ) -> Result<u64, Unmapped> {
+        let Some(mmu) = &mut self.mmu else {
+            return Ok(now);
+        };
+        let mut look_up = LookUp::at(now);
+        let mut found = Ok(());
+        ranges(&mut |start, bytes| {
+            found = found.and_then(|()| mmu.look_up(space, start, bytes, &mut look_up));
+        });
+        found?;
+        // What the prefetch agent reads, nobody waits for.
+        let read = look_up.prefetched.saturating_mul(self.prefetch_bytes);
+        if read > 0 && passes_memory {
+            let legs = vec![Leg::of(DDR, read)];
+            self.network.start(now, Owner::Prefetch, read, legs, None);
+        }
+        Ok(look_up.ready)
+    }
+
+    /// The lines of ranges are touched. Returns how many bytes the memory must give, and how many there are; without a cache nothing of both.
+    pub(crate) fn touch(
+        &mut self,
+        process: u32,
+        mask: u64,
+        ranges: impl FnOnce(&mut dyn FnMut(u64, u64)),
+    ) -> (u64, u64) {
+        let (mut missed, mut touched, mut last) = (0, 0, None);
+        let Some(cache) = &mut self.cache else {
+            return (0, 0);
+        };
+        ranges(&mut |start, bytes| {
+            let physical = start | u64::from(process) << 40;
+            touched += bytes;
+            missed += cache.access(physical, bytes, mask, &mut last);
+        });
+        (missed, touched)
+    }
+
+    /// Nothing of former programs is in flight any more.
+    pub(crate) fn settle(&mut self, now: u64) {
+        if let Some(mmu) = &mut self.mmu {
+            mmu.settle(now);
+        }
+        self.network.settle(now, Owner::Prefetch);
+    }
+
+    /// What TLB and cache hold, as numbers: equal where everything that comes next finds the same.
+    pub(crate) fn contents(&self) -> Vec<u64> {
+        let mut contents = Vec::new();
+        if let Some(mmu) = &self.mmu {
+            mmu.contents(&mut contents);
+        }
+        if let Some(cache) = &self.cache {
+            cache.contents(&mut contents);
+        }
+        contents
+    }
+
+    pub(crate) fn hold(&mut self, contents: &[u64]) {
+        let mut contents = contents.iter().copied();
+        if let Some(mmu) = &mut self.mmu {
+            mmu.hold(&mut contents);
+        }
+        if let Some(cache) = &mut self.cache {
+            cache.hold(&mut contents);
+        }
+    }
+
+    /// Takes what has been counted.
+    pub(crate) fn take_counts(&mut self) -> Counts {
+        let none = vec![0; self.network.carried.len()];
+        let (mmu, cache) = (&mut self.mmu, &mut self.cache);
+        Counts {
+            tlb: mmu
+                .as_mut()
+                .map(|m| std::mem::take(&mut m.counts))
+                .unwrap_or_default(),
+            cache: cache
+                .as_mut()
+                .map(|c| std::mem::take(&mut c.tally))
+                .unwrap_or_default(),
+            carried: std::mem::replace(&mut self.network.carried, none),
+        }
+    }
+
+    pub(crate) fn add_counts(&mut self, counts: &Counts) {
+        if let Some(mmu) = &mut self.mmu {
+            mmu.counts += counts.tlb;
+        }
+        if let Some(cache) = &mut self.cache {
+            cache.tally += counts.cache;
+        }
+        for (sum, bytes) in self.network.carried.iter_mut().zip(&counts.carried) {
+            *sum += bytes;
+        }
+    }
+
+    pub(crate) fn tlb_counts(&self) -> TlbCounts {
+        self.mmu.as_ref().map(|mmu| mmu.counts).unwrap_or_default()
+    }
+
+    pub(crate) fn cache_counts(&self) -> CacheCounts {
+        self.cache.as_ref().map(Cache::counts).unwrap_or_default()
+    }
+}
+
+/// A program of a file as a stream has it in its address space.
+#[derive(Debug)]
+pub(crate) struct Loaded<'s, 'p, 'a> {
+    pub(crate) program: &'s FileProgram<'p, 'a>,
+    pub(crate) process: u32,
+    /// Where it begins, and how many bytes are mapped there.
+    pub(crate) mapped: [(u64, u64); 1],
+    /// Ways of the cache that each queue may fill.
+    pub(crate) masks: Vec<u64>,
+}
+
+/// Where tasks of programs of files meet the memory path.
+pub(crate) struct Crossing<'c, 's, 'p, 'a> {
+    pub(crate) memory: &'c mut Memory,
+    /// By stream.
+    pub(crate) loaded: &'c [Option<Loaded<'s, 'p, 'a>>],
+    /// The stream of each instance.
+    pub(crate) streams: &'c BTreeMap<InstanceId, usize>,
+    /// Bytes that the memory must give of the task that set out last, and all that it touches.
+    pub(crate) passing: (u64, u64),
+}
+
+impl<'c, 's, 'p, 'a> Crossing<'c, 's, 'p, 'a> {
+    pub(crate) fn new(
+        memory: &'c mut Memory,
+        loaded: &'c [Option<Loaded<'s, 'p, 'a>>],
+        streams: &'c BTreeMap<InstanceId, usize>,
+    ) -> Crossing<'c, 's, 'p, 'a> {
+        Crossing {
+            memory,
+            loaded,
+            streams,
+            passing: (0, 0),
+        }
+    }
+
+    fn loaded(&self, instance: InstanceId) -> Option<&'c Loaded<'s, 'p, 'a>> {
+        self.loaded[*self.streams.get(&instance)?].as_ref()
+    }
+
+    fn touch(&mut self, loaded: &Loaded<'_, '_, '_>, task: TaskId) {
+        let (program, touches) = (loaded.program.verified.program(), &loaded.program.touches);
+        let mask = loaded.masks[program.tasks[task].queue.index()];
+        let base = loaded.mapped[0].0;
+        self.passing = self.memory.touch(loaded.process, mask, |visit| {
+            touches.each(task, base, visit);
+        });
+    }
+
+    /// Of some bytes of the task that set out last, those that the memory must give.
+    fn missed(&self, bytes: u64) -> u64 {
+        let (missed, touched) = self.passing;
+        if missed == touched {
+            return bytes;
+        }
+        let share = u128::from(bytes) * u128::from(missed);
+        u64::try_from(share.div_ceil(u128::from(touched))).unwrap_or(bytes)
+    }
+}
+
+impl Outside for Crossing<'_, '_, '_, '_> {
+    fn begins(&mut self, instance: InstanceId, task: TaskId, now: Time) -> Time {
+        let Some(loaded) = self.loaded(instance) else {
+            return now;
+        };
+        let (program, touches) = (loaded.program.verified.program(), &loaded.program.touches);
+        if !touches.any(task) {
+            return now;
+        }
+        let space = Space {
+            process: loaded.process,
+            maps: Some(&loaded.mapped),
+        };
+        let base = loaded.mapped[0].0;
+        let route = loaded.program.route(task);
+        let ready = self.memory.look_up(now.0, space, route.is_some(), |visit| {
+            touches.each(task, base, visit);
+        });
+        if program.demands(task).iter().all(|demand| demand.bytes == 0) {
+            self.touch(loaded, task);
+        }
+        // What a program touches was proven to lie in its buffers, which are mapped.
+        Time(ready.unwrap_or(now.0))
+    }
+
+    fn moves(&mut self, instance: InstanceId, task: TaskId, now: Time) {
+        let Some(loaded) = self.loaded(instance) else {
+            return;
+        };
+        let program = loaded.program.verified.program();
+        let is_off_chip = loaded.program.touches.any(task);
+        self.passing = (0, 0);
+        if is_off_chip {
+            self.touch(loaded, task);
+        }
+        let Some(route) = loaded.program.route(task) else {
+            return;
+        };
+        for demand in program.demands(task).iter().filter(|d| d.bytes > 0) {
+            let own = &program.resources[demand.resource];
+            let bytes = demand.bytes;
+            let leg = |resource: u8| Leg {
+                resource,
+                bytes,
+                load: route.load,
+            };
+            let mut legs = vec![leg(route.port), leg(GROUPS + route.group)];
+            if is_off_chip {
+                legs.push(leg(NETWORK));
+                if self.memory.cache.is_some() {
+                    legs.push(Leg::of(CACHE, bytes));
+                }
+                legs.push(Leg::of(DDR, self.missed(bytes)));
+            }
+            let own = Own {
+                group: instance,
+                each: own.per_transfer,
+                all: own.capacity,
+            };
+            let owner = Owner::File(instance, task);
+            self.memory
+                .network
+                .start(now.0, owner, bytes, legs, Some(own));
+        }
+    }
+
+    fn passes(&mut self, instance: InstanceId, task: TaskId, demand: &Demand) -> u64 {
+        let Some(loaded) = self.loaded(instance) else {
+            return demand.bytes;
+        };
+        let resource = &loaded.program.verified.program().resources[demand.resource];
+        if resource.off_chip && loaded.program.route(task).is_none() {
+            self.missed(demand.bytes)
+        } else {
+            demand.bytes
+        }
+    }
+
+    fn ends(&mut self, instance: InstanceId, task: TaskId, now: Time) -> bool {
+        self.memory
+            .network
+            .finish(now.0, Owner::File(instance, task))
+    }
+}
