@@ -32,6 +32,19 @@ pub struct Pattern {
     pub loops: SmallVec<[Loop; MAX_LOOPS]>,
 }
 
+/// Bytes that accesses read and bytes that they write, repeats counted.
+pub fn traffic(accesses: impl FnOnce(&mut dyn FnMut(Access))) -> (u64, u64) {
+    let (mut read, mut written) = (0u64, 0u64);
+    accesses(&mut |access| {
+        let sum = match access.direction {
+            Direction::Read => &mut read,
+            Direction::Write => &mut written,
+        };
+        *sum = sum.saturating_add(access.pattern.bytes().unwrap_or(u64::MAX));
+    });
+    (read, written)
+}
+
 impl Clone for Pattern {
     /// Loops are plain numbers and copied at once; the derived clone would take them one by one.
     fn clone(&self) -> Pattern {

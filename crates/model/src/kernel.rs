@@ -1,6 +1,6 @@
 //! The meaning of a task.
 
-use crate::access::{Access, Pattern};
+use crate::access::{Access, Pattern, traffic};
 use crate::element::ElementType;
 use crate::id::BufferId;
 use crate::storage::Storage;
@@ -30,6 +30,11 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
 
     /// Every byte that the task may touch. The engine checks that each access fits its buffer before it executes the task.
     fn accesses(&self, visit: &mut dyn FnMut(Access));
+
+    /// Bytes that it reads and bytes that it writes, repeats counted.
+    fn traffic(&self) -> (u64, u64) {
+        traffic(|visit| self.accesses(visit))
+    }
 
     /// Which written bytes depend on doubtful ones among those that the task reads. [`Dependence::Bytes`] says that `visit` has
     /// been told all of them; by default every byte that is written depends on every one that is read.

@@ -16,7 +16,7 @@
 pub(crate) mod field;
 mod sequence;
 
-use crate::attribution::{Attribution, Lives, Row, totals};
+use crate::attribution::{Attribution, Lives, Row};
 use crate::lanes::{Lane, lanes};
 use crate::protobuf::Writer;
 use chipless_model::{
@@ -295,7 +295,7 @@ fn slices(
             CATEGORY_TASK,
             |e| {
                 argument(e, TASK, u64::from(program.tasks[row.task].index));
-                let all = totals(program, row.task);
+                let all = program.kernel(row.task).traffic();
                 for (name, bytes) in [(READ, all.0), (WRITTEN, all.1)] {
                     if bytes > 0 {
                         argument(e, name, bytes);

@@ -1,6 +1,6 @@
 //! What bounds a run: its critical path and layers, the roofline of each operation, and runs with other figures of the machine.
 
-use crate::attribution::{Attribution, totals};
+use crate::attribution::Attribution;
 use chipless_model::{IndexVec, KernelId, Program, QueueId, TaskId, Time};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -202,7 +202,7 @@ pub fn roofline(program: &Program<'_>, attribution: &Attribution) -> Vec<Roof> {
                 sums.push(Sums::default());
                 sums.len() - 1
             });
-            let (read, written) = totals(program, row.task);
+            let (read, written) = kernel.traffic();
             (place, kernel.arithmetic(), read.saturating_add(written))
         });
         let sum = &mut sums[place];

@@ -83,6 +83,7 @@ mod bounds;
 mod cells;
 mod clock;
 mod doubt;
+mod filled;
 mod findings;
 mod footprint;
 mod layout;

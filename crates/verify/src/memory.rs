@@ -3,6 +3,7 @@
 use crate::access::range;
 use crate::clock::reaches;
 use crate::doubt;
+use crate::filled::Filled;
 use crate::findings::Findings;
 use crate::footprint::{Accesses, Footprint, Use};
 use crate::order::Order;
@@ -47,7 +48,7 @@ pub(crate) fn check(
         order,
         findings,
         shadows: program.buffers.iter().map(|_| Shadow::default()).collect(),
-        written: initial(program),
+        written: initial(program).into_iter().map(Filled::new).collect(),
         known: vec![Known::default(); accesses.footprints()],
         places: vec![0; accesses.footprints()],
         runs: RUNS,
@@ -85,7 +86,7 @@ struct Memory<'m, 'p, 'a> {
     order: &'m Order,
     findings: &'m mut Findings,
     shadows: IndexVec<BufferId, Shadow>,
-    written: IndexVec<BufferId, Written>,
+    written: IndexVec<BufferId, Filled>,
     /// By footprint.
     known: Vec<Known>,
     /// By footprint, where the shadow has the cell of its first extent, perhaps.
@@ -140,14 +141,10 @@ impl Memory<'_, '_, '_> {
         {
             return;
         }
-        let written = &self.written[footprint.buffer];
+        let written = &mut self.written[footprint.buffer];
         let pitch = self.accesses.pitch(footprint.buffer);
-        if footprint
-            .extents
-            .iter()
-            .flat_map(|e| e.ranges(pitch))
-            .all(|(low, high)| written.first_missing(low, high).is_none())
-        {
+        let mut extents = footprint.extents.iter();
+        if extents.all(|extent| written.covers(*extent, pitch)) {
             self.known[entry.footprint as usize].readable = true;
             return;
         }
@@ -159,6 +156,7 @@ impl Memory<'_, '_, '_> {
             return self.too_hard(entry);
         };
         self.runs = left;
+        let written = written.bytes(pitch);
         let is_missing = |(low, high)| written.first_missing(low, high).is_some();
         if patterns.flat_map(|p| p.runs()).any(is_missing) {
             self.reads_unwritten = true;
@@ -255,13 +253,9 @@ impl Memory<'_, '_, '_> {
         known.readable = true;
         let written = &mut self.written[footprint.buffer];
         let pitch = self.accesses.pitch(footprint.buffer);
-        let ranges = footprint
-            .extents
-            .iter()
-            .flat_map(|extent| extent.ranges(pitch));
-        if footprint.extents.iter().all(|extent| extent.whole) {
-            ranges.for_each(|(low, high)| written.insert(low, high));
-            return;
+        let extents = footprint.extents.iter();
+        if extents.clone().all(|extent| extent.whole) {
+            return extents.for_each(|extent| written.fill(*extent, pitch));
         }
         let patterns = self.accesses.fitting(footprint);
         let total = patterns
@@ -273,7 +267,7 @@ impl Memory<'_, '_, '_> {
                 written.insert(low, high);
             }
         } else {
-            ranges.for_each(|(low, high)| written.insert(low, high));
+            extents.for_each(|extent| written.fill(*extent, pitch));
             self.too_hard(entry);
         }
     }
@@ -337,10 +331,11 @@ impl Memory<'_, '_, '_> {
                 continue;
             };
             let size = port.bytes().unwrap_or(u64::MAX).min(buffer.size);
-            let Some(low) = self.written[port.buffer].first_missing(0, size) else {
+            let written = self.written[port.buffer].bytes(self.accesses.pitch(port.buffer));
+            let Some(low) = written.first_missing(0, size) else {
                 continue;
             };
-            let high = self.written[port.buffer].gap_end(low, size);
+            let high = written.gap_end(low, size);
             self.findings.add(
                 &rules::OUTPUT_NOT_WRITTEN,
                 (port.buffer.raw(), 0, 0),

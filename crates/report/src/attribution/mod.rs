@@ -298,13 +298,6 @@ pub fn touched(program: &Program<'_>, task: TaskId) -> SmallVec<[Touched; 2]> {
     touched
 }
 
-/// Bytes that a task reads and writes in all memories.
-pub(crate) fn totals(program: &Program<'_>, task: TaskId) -> (u64, u64) {
-    let touched = touched(program, task);
-    let sum = |bytes: fn(&Touched) -> u64| touched.iter().map(bytes).fold(0, u64::saturating_add);
-    (sum(|t| t.read), sum(|t| t.written))
-}
-
 /// How long tasks would have taken by themselves: as long as they did where no other transfer ran meanwhile.
 fn alone(program: &Program<'_>, rows: &mut [Row]) {
     let transfers: Vec<usize> = (0..rows.len())

@@ -1,6 +1,6 @@
 //! The tasks of a run as packed columns: lane by lane in order of start, numbers as varints, deflated, in base64.
 
-use crate::attribution::{Attribution, Reason, Row, totals};
+use crate::attribution::{Attribution, Reason, Row};
 use crate::lanes::{Lane, lanes};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -49,7 +49,7 @@ impl<'p> Columns<'p> {
         let mut free = Time::ZERO;
         for at in tasks().filter_map(|task| attribution.place(*task)) {
             let row = &attribution.rows[at];
-            let (read, written) = totals(program, row.task);
+            let (read, written) = program.kernel(row.task).traffic();
             if row.before.is_none() {
                 free = Time::ZERO;
             }
