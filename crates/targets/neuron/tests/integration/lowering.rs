@@ -1,7 +1,9 @@
 //! What becomes of a program: its order, its times, and what is said of what nobody knows.
 
 use crate::common::{assembled, buffer, values, with_program};
-use chipless_model::{Limits, Program, Storage, TaskId, Time};
+use chipless_model::{
+    Certainty, Condition, Direction, Limits, Program, Storage, TaskId, Time, Wait,
+};
 use chipless_sim::{Functional, Outcome, Stop, TimingOnly, Verified, run};
 
 const HOST: &str = "input x uint8 [65536]\noutput o uint8 [65536]";
@@ -335,4 +337,47 @@ fn more_tasks_than_the_limit_are_an_error() {
     let machine = neff.architecture.machine().expect("machine");
     let error = chipless_neuron::lower(&neff, &machine, &limits).expect_err("too many");
     assert!(error.message.contains("limit tasks = 19"), "{error}");
+}
+
+/// Rings end in no fixed order: a wait for a part of a transfer says that the transfers before it are over, no more.
+#[test]
+fn a_wait_for_a_part_of_a_transfer_is_one_for_those_before_it() {
+    let value = |value: u32| {
+        let text = format!(
+            "neff t trn2\n{HOST}\nsubgraph sg00\nqueue qSPDynamicHW dynamic owner=sp queues=16 semaphores=8,9\n{VARIABLES}\nengine sp\n\
+             PSEUDO_DMA_DIRECT2D dst=uint8@var[t]+0x0[64,1][32,1]*64 src=uint8@var[x]+0x0[64,1][32,1]*64 $S[8]+=16@complete\n\
+             NOP $S[8]>={value}\n"
+        );
+        with_program(&assembled(&text), |program, _| {
+            match program.waits(task(program, "sg00.sp[1]")) {
+                [
+                    Wait {
+                        condition: Condition::AtLeast(value),
+                        ..
+                    },
+                ] => *value,
+                waits => panic!("{waits:?}"),
+            }
+        })
+    };
+    assert_eq!([15, 16, 17, 32].map(value), [0, 16, 16, 32]);
+}
+
+/// Which elements a predicated copy writes, data decide. It may be any of them, so that nobody else may touch one of them meanwhile.
+#[test]
+fn a_predicated_copy_writes_all_that_it_may() {
+    let text = format!(
+        "neff t trn2\n{HOST}\nsubgraph sg00\n{VARIABLES}\nengine dve\n\
+         COPY_PREDICATED dst=fp32@0x5000[1,0,0][8,1,1] src0=uint32@0x4000[1,0,0][8,1,1] src1=fp32@0x4800[1,0,0][8,1,1] channels=32\n"
+    );
+    with_program(&assembled(&text), |program, _| {
+        let mut written = Vec::new();
+        let kernel = program.kernel(task(program, "sg00.dve[0]"));
+        kernel.accesses(&mut |access| {
+            if access.direction == Direction::Write {
+                written.push(access.certainty);
+            }
+        });
+        assert_eq!(written, [Certainty::Exact]);
+    });
 }

@@ -211,12 +211,8 @@ impl Compute {
             visit(source.read_access());
         }
         for destination in &self.destinations {
-            let access = destination.write_access();
-            // Which elements are written, data decide.
-            visit(match self.action {
-                Action::CopyPredicated => access.may(),
-                _ => access,
-            });
+            // Which elements a predicated copy writes, data decide: others must keep away from all of them.
+            visit(destination.write_access());
         }
     }
 
