@@ -5,7 +5,8 @@ use super::compute::{Compute, make};
 use super::{Context, Elements, elements};
 use crate::stream::formats::Kind;
 use crate::stream::{Details, ElementCode, Instruction, Opcode, Operand, Slot, Support};
-use chipless_model::{Access, BufferId, ElementType, Fault, Grade, Kernel, Storage};
+use chipless_model::access::traffic;
+use chipless_model::{Access, BufferId, Direction, ElementType, Fault, Grade, Kernel, Storage};
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
@@ -181,6 +182,25 @@ impl Kernel for Executed<'_> {
             // What is not executed may have written anything on the chip: whoever reads that is not at fault.
             Err(_) => self.context.chip.unknown_writes(visit),
         });
+    }
+
+    fn traffic(&self) -> (u64, u64) {
+        // Of what only moves bytes the operands say all.
+        let (Instruction::Copy(_) | Instruction::Memset(_)) = self.slot.decode() else {
+            return traffic(|visit| self.accesses(visit));
+        };
+        let (mut read, mut written) = (0, 0);
+        for operand in self.slot.operands() {
+            let bytes = ElementCode::of(operand.code).map_or(0, |c| c.element.bits() / 8);
+            let all = operand
+                .elements()
+                .saturating_mul(bytes * u64::from(operand.partitions));
+            match operand.direction {
+                Direction::Read => read += all,
+                Direction::Write => written += all,
+            }
+        }
+        (read, written)
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {

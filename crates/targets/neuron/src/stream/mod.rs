@@ -134,18 +134,26 @@ pub struct OnChip {
 impl OnChip {
     /// The byte at an address; `None` behind the end of PSUM.
     pub const fn at(address: u32) -> Option<OnChip> {
-        let (space, within) = match address {
-            0..PSUM_BASE => (Space::StateBuffer, address),
-            _ => (Space::Psum, address - PSUM_BASE),
+        // Strides are powers of two: where they stand as constants, nothing is divided.
+        let (space, partition, offset) = match address.checked_sub(PSUM_BASE) {
+            None => (
+                Space::StateBuffer,
+                address / PARTITION_STRIDE,
+                address % PARTITION_STRIDE,
+            ),
+            Some(within) => (
+                Space::Psum,
+                within / PSUM_PARTITION_STRIDE,
+                within % PSUM_PARTITION_STRIDE,
+            ),
         };
-        let partition = within / space.stride();
         if partition >= PARTITIONS {
             return None;
         }
         Some(OnChip {
             space,
             partition,
-            offset: within % space.stride(),
+            offset,
         })
     }
 

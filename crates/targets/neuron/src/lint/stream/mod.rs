@@ -86,11 +86,21 @@ impl<'c, 'a> Check<'c, 'a> {
         let mut listed: BTreeMap<u8, (usize, u64)> = BTreeMap::new();
         // What is right once is right again, elsewhere too if it lies well there: nothing else that is checked here depends on where in a
         // partition operands lie, and nothing on the numbers of semaphores.
+        let (mut bodies, mut is_right) = (Alike::by(Slot::body), Vec::new());
         let (mut shapes, mut is_clean) = (Alike::by(Slot::shape), Vec::new());
         for (index, slot) in slots.iter().enumerate() {
+            let (body, is_first) = bodies.number(slot);
+            if !is_first && is_right[body as usize] {
+                continue;
+            }
             let (shape, is_new) = shapes.number(slot);
             let operands = slot.operands();
-            if !is_new && is_clean[shape as usize] && self.all_lie_well(slot, &operands) {
+            let lies_well =
+                !is_new && is_clean[shape as usize] && self.all_lie_well(slot, &operands);
+            if is_first {
+                is_right.push(lies_well);
+            }
+            if lies_well {
                 continue;
             }
             let before = self.findings.len();
