@@ -693,7 +693,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         &mut self,
         piece: PieceId,
         by: Option<TaskId>,
-        on: &mut On<'_, impl Effects>,
+        on: &mut On<'_, impl Effects, impl Outside>,
     ) -> Result<(), Stop> {
         let backlog = &mut self.backlogs[self.program.pieces[piece].queue];
         match backlog.tail {
