@@ -1,6 +1,7 @@
 //! Why something could not be done: one value for whoever prints, exits or raises.
 
-use chipless_model::{Class, Finding};
+use crate::rules;
+use chipless_model::{BuildError, Class, Finding, Place};
 use std::fmt::{self, Display};
 
 /// What kept the work from being done.
@@ -126,6 +127,16 @@ impl Failure {
             findings,
             ..Failure::new(kind, "", message)
         }
+    }
+
+    /// A program that cannot be put together.
+    pub fn building(error: &BuildError) -> Failure {
+        let rule = match error {
+            BuildError::Limit { name: "tasks", .. } => &rules::TASKS,
+            BuildError::Limit { .. } => &rules::MEMORY,
+            BuildError::Malformed(_) => return Failure::new(FailureKind::Refused, "", error),
+        };
+        Failure::program(vec![rule.at(Place::file(), error.to_string())])
     }
 
     /// The same, about this file where it was about none.

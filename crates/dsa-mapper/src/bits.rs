@@ -15,13 +15,24 @@
 //! bit of the first, and the output is written without the 1. [`Encoding`] chooses; reading understands both as far as they differ
 //! from each other.
 
+mod judge;
 mod read;
 mod write;
 
 pub use read::read;
 pub use write::write;
 
+use crate::Mapping;
 use chipless_dsa::adg::{Element, ElementKind, ProcessingElement};
+
+/// What the words of a header say.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// Where they put what.
+    pub mapping: Mapping,
+    /// What they tell elements to do that the graph does not ask for, so that its values are held up or changed.
+    pub faults: Vec<String>,
+}
 
 /// Whose reading of the two disputed fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -140,8 +140,10 @@ pub fn gemini_lower(bytes: &[u8]) {
     let Some(machine) = chipless::gemini::Machine::named("spec") else {
         return;
     };
-    if let Ok(assembly) = chipless::gemini::Assembly::read(bytes, &limits) {
-        prove(&assembly.lower(&machine, None));
+    if let Ok(assembly) = chipless::gemini::Assembly::read(bytes, &limits)
+        && let Ok(program) = assembly.lower(&machine, None, &limits)
+    {
+        prove(&program);
     }
     let Ok(document) = chipless::gemini::Document::read(bytes, "", &limits) else {
         return;

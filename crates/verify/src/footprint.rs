@@ -281,15 +281,13 @@ impl Accesses {
             }
         };
         self.pitches = candidates.iter().zip(&boxes).map(pitch).collect();
+        let mut footprints = std::mem::take(&mut self.footprints);
         let mut boxes = Vec::new();
-        let extents: Vec<_> = self
-            .footprints
-            .iter()
-            .map(|f| extents(self.fitting(f), self.pitches[f.buffer.index()], &mut boxes))
-            .collect();
-        for (footprint, extents) in self.footprints.iter_mut().zip(extents) {
-            footprint.extents = extents;
+        for footprint in &mut footprints {
+            let pitch = self.pitches[footprint.buffer.index()];
+            footprint.extents = extents(self.fitting(footprint), pitch, &mut boxes);
         }
+        self.footprints = footprints;
     }
 
     /// Bytes of a row of a buffer.

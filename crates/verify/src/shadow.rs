@@ -25,7 +25,7 @@ pub(crate) struct Record {
 type Records = SmallVec<[Record; 2]>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Cell {
+pub(crate) struct Cell {
     /// First byte and one past the last; the same where the cell is no more.
     start: u64,
     end: u64,
@@ -62,6 +62,11 @@ impl Cell {
         rest
     }
 
+    /// Whether it has exactly these bytes.
+    fn is(&self, low: u64, high: u64) -> bool {
+        (self.start, self.end) == (low, high)
+    }
+
     /// Whether another one holds the same.
     fn holds_as(&self, other: &Cell) -> bool {
         self.writes == other.writes && self.reads == other.reads
@@ -70,7 +75,17 @@ impl Cell {
 
 /// The cells of a buffer; bytes outside all of them have not been touched.
 #[derive(Debug, Default)]
-pub(crate) struct Shadow {
+pub(crate) enum Shadow {
+    #[default]
+    Untouched,
+    /// Most buffers of a program that has many are touched as a whole.
+    One(Box<Cell>),
+    Many(Box<Table>),
+}
+
+/// Several cells.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
     /// First byte of each cell, and where it is among `cells`.
     starts: BTreeMap<u64, u32>,
     cells: Vec<Cell>,
@@ -122,19 +137,48 @@ impl Shadow {
                 cell.reads.push(record);
             }
         };
+        match self {
+            Shadow::Untouched => {
+                let fresh = Cell::new(record, write).over(low, high);
+                *self = Shadow::One(Box::new(fresh));
+                return;
+            }
+            Shadow::One(cell) if cell.is(low, high) => return visit(cell),
+            Shadow::One(cell) => {
+                let mut table = Box::<Table>::default();
+                table.insert(std::mem::take(&mut **cell));
+                *self = Shadow::Many(table);
+            }
+            Shadow::Many(_) => {}
+        }
+        if let Shadow::Many(table) = self {
+            table.touch(low, high, place, &Cell::new(record, write), visit);
+        }
+    }
+}
+
+impl Table {
+    /// Visits the cells of a range, and makes cells like `fresh` of bytes that nobody has touched.
+    fn touch(
+        &mut self,
+        low: u64,
+        high: u64,
+        place: &mut u32,
+        fresh: &Cell,
+        mut visit: impl FnMut(&mut Cell),
+    ) {
         // Most accesses are to bytes that others have touched together before.
-        let is_whole = |cell: &Cell| (cell.start, cell.end) == (low, high);
         if let Some(cell) = self
             .cells
             .get_mut(*place as usize)
-            .filter(|cell| is_whole(cell))
+            .filter(|cell| cell.is(low, high))
         {
             return visit(cell);
         }
         // The cell that holds the first byte, or the one before it.
         if let Some((start, index)) = self.starts.range(..=low).next_back() {
             let cell = &mut self.cells[*index as usize];
-            if is_whole(cell) {
+            if cell.is(low, high) {
                 *place = *index;
                 return visit(cell);
             }
@@ -143,7 +187,7 @@ impl Shadow {
                 self.insert(rest);
             }
         }
-        self.cross(low, high, &Cell::new(record, write), visit);
+        self.cross(low, high, fresh, visit);
     }
 
     /// Visits the cells of a range. Bytes that nobody has touched become cells that hold as much as `fresh`, and neighbours that have
@@ -192,10 +236,6 @@ impl Shadow {
     }
 
     fn insert(&mut self, cell: Cell) {
-        if self.cells.is_empty() {
-            // Most buffers of a program that has many are touched as a whole.
-            self.cells.reserve_exact(1);
-        }
         let start = cell.start;
         let index = self.free.pop().unwrap_or(self.cells.len() as u32);
         match self.cells.get_mut(index as usize) {

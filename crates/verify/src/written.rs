@@ -1,24 +1,100 @@
-//! Which bytes of a buffer have been written: whole pages as ranges, however long, and a bit for each byte of the others.
+//! Which bytes of a buffer have been written. Most buffers are written in a few pieces, which are kept as ranges; of the others whole pages are
+//! ranges, however long, and each byte of the rest has a bit.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 const WORDS: usize = (PAGE / 64) as usize;
 
+/// Ranges, at most, that are looked at one after the other.
+const FEW: usize = 8;
+
 /// A set of bytes.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// Ranges in order, no two of which touch.
+    Few(SmallVec<[(u64, u64); 1]>),
+    Many(Box<Pages>),
+}
+
+impl Default for Written {
+    fn default() -> Written {
+        Written::Few(SmallVec::new())
+    }
+}
+
+impl Written {
+    /// Adds the bytes from `low` to before `high`.
+    pub(crate) fn insert(&mut self, low: u64, high: u64) {
+        match self {
+            Written::Few(ranges) => {
+                join(ranges, low, high);
+                if ranges.len() > FEW {
+                    let mut pages = Box::<Pages>::default();
+                    for (low, high) in ranges.drain(..) {
+                        pages.insert(low, high);
+                    }
+                    *self = Written::Many(pages);
+                }
+            }
+            Written::Many(pages) => pages.insert(low, high),
+        }
+    }
+
+    /// The first byte from `low` to before `high` that is not in the set.
+    pub(crate) fn first_missing(&self, low: u64, high: u64) -> Option<u64> {
+        match self {
+            Written::Few(ranges) => {
+                let around = ranges.iter().find(|range| range.0 <= low && low < range.1);
+                let first = around.map_or(low, |range| range.1);
+                (first < high).then_some(first)
+            }
+            Written::Many(pages) => pages.first(low, high, false),
+        }
+    }
+
+    /// One past the last byte of the gap that starts at `low`, at most `high`.
+    pub(crate) fn gap_end(&self, low: u64, high: u64) -> u64 {
+        match self {
+            Written::Few(ranges) => {
+                let next = ranges.iter().find(|range| range.1 > low);
+                next.map_or(high, |range| range.0.clamp(low, high))
+            }
+            Written::Many(pages) => pages.first(low, high, true).unwrap_or(high),
+        }
+    }
+}
+
+/// Adds a range to others that are in order and do not touch.
+fn join(ranges: &mut SmallVec<[(u64, u64); 1]>, mut low: u64, mut high: u64) {
+    if low >= high {
+        return;
+    }
+    let first = ranges.partition_point(|range| range.1 < low);
+    let mut end = first;
+    while let Some(range) = ranges.get(end).filter(|range| range.0 <= high) {
+        (low, high) = (low.min(range.0), high.max(range.1));
+        end += 1;
+    }
+    ranges.drain(first..end);
+    ranges.insert(first, (low, high));
+}
+
+/// A set of bytes in many pieces.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct Pages {
     /// Ranges of pages all of whose bytes are in the set: first page, and one past the last. No two touch.
     full: BTreeMap<u64, u64>,
     /// Pages of which some bytes are.
     partial: FxHashMap<u64, Box<[u64; WORDS]>>,
 }
 
-impl Written {
+impl Pages {
     /// Adds the bytes from `low` to before `high`.
-    pub(crate) fn insert(&mut self, low: u64, high: u64) {
+    fn insert(&mut self, low: u64, high: u64) {
         let mut at = low;
         while at < high {
             let page = at / PAGE;
@@ -53,16 +129,6 @@ impl Written {
             self.partial.insert(page, bits);
             at = end;
         }
-    }
-
-    /// The first byte from `low` to before `high` that is not in the set.
-    pub(crate) fn first_missing(&self, low: u64, high: u64) -> Option<u64> {
-        self.first(low, high, false)
-    }
-
-    /// One past the last byte of the gap that starts at `low`, at most `high`.
-    pub(crate) fn gap_end(&self, low: u64, high: u64) -> u64 {
-        self.first(low, high, true).unwrap_or(high)
     }
 
     /// The first byte of a range that is in the set, or that is not.
@@ -196,7 +262,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_flag_for_each_byte(writes in prop::collection::vec((0u64..12_000, 1u64..5000), 0..12), read in (0u64..12_000, 1u64..6000)) {
+        fn agrees_with_a_flag_for_each_byte(writes in prop::collection::vec((0u64..12_000, prop_oneof![1u64..100, 1u64..5000]), 0..24), read in (0u64..12_000, 1u64..6000)) {
             let mut written = Written::default();
             let mut flags = vec![false; 20_000];
             for (start, size) in writes {

@@ -452,7 +452,11 @@ impl Document for OpenedAssembly<'_> {
                 "assembly has no times: compute instructions {from}"
             ));
         }
-        let mut program = self.assembly.lower(&machine, self.schedule.as_ref());
+        let limits = &self.options.limits;
+        let program = self
+            .assembly
+            .lower(&machine, self.schedule.as_ref(), limits);
+        let mut program = program.map_err(|error| Failure::building(&error))?;
         program.text = Text::new(&self.text);
         Ok(Lowered { program, notes })
     }

@@ -145,15 +145,20 @@ fn check(
     let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
     let is_words =
         bytes.starts_with(b"#pragma") || bytes.starts_with(b"//") || bytes.starts_with(b"#define");
+    let mut faults = Vec::new();
     let mapping = if is_words {
         let text =
             std::str::from_utf8(&bytes).map_err(|error| Failure::unreadable(&name, error))?;
-        bits::read(text, graph, adg).map_err(|error| Failure::unreadable(&name, error))?
+        let header =
+            bits::read(text, graph, adg).map_err(|error| Failure::unreadable(&name, error))?;
+        faults = header.faults;
+        header.mapping
     } else {
         mapping::read(&bytes, graph, adg, limits)
             .map_err(|finding: Box<Finding>| Failure::unreadable(&name, finding))?
     };
-    let verdict = judge(graph, adg, &mapping);
+    let mut verdict = judge(graph, adg, &mapping);
+    verdict.faults.extend(faults);
     let estimate = estimate(graph, adg, &mapping, &verdict, arguments.model.into());
     write_files(arguments, graph, adg, &mapping, &estimate)?;
     match arguments.answer.format() {

@@ -1,6 +1,6 @@
 //! Words to mappings.
 
-use super::{Payload, Unit, bits_for, kind_of};
+use super::{Header, Payload, Unit, bits_for, kind_of};
 use crate::fabric::Fabric;
 use crate::feasible::divisions;
 use crate::kernel::Kernel;
@@ -17,7 +17,7 @@ const MOST_WORDS: usize = 1 << 16;
 ///
 /// # Errors
 /// Words that name what is not there, values that come from nowhere, instructions that no element is told.
-pub fn read(text: &str, graph: &Graph, adg: &Adg) -> Result<Mapping, String> {
+pub fn read(text: &str, graph: &Graph, adg: &Adg) -> Result<Header, String> {
     let mut payloads: BTreeMap<ElementId, Vec<bool>> = BTreeMap::new();
     let mut numbers: BTreeMap<(u64, u32), ElementId> = BTreeMap::new();
     for (id, element) in adg.elements.iter_enumerated() {
@@ -53,7 +53,9 @@ pub fn read(text: &str, graph: &Graph, adg: &Adg) -> Result<Mapping, String> {
     for (id, bits) in &payloads {
         decoded.element(*id, &adg.elements[*id], &mut Payload { bits, at: 0 });
     }
-    decoded.mapping(text, graph, adg)
+    let mapping = decoded.mapping(text, graph, adg)?;
+    let faults = decoded.faults(graph, adg, &mapping);
+    Ok(Header { mapping, faults })
 }
 
 fn words(text: &str) -> Result<Vec<u64>, String> {
@@ -93,14 +95,14 @@ fn words(text: &str) -> Result<Vec<u64>, String> {
 
 /// What all words together say.
 #[derive(Default)]
-struct Decoded {
+pub(super) struct Decoded {
     /// For each output of a switch its input.
-    routes: BTreeMap<(ElementId, usize), usize>,
+    pub(super) routes: BTreeMap<(ElementId, usize), usize>,
     /// For each link of an input port its place in the stream.
-    inputs: BTreeMap<(ElementId, usize), usize>,
+    pub(super) inputs: BTreeMap<(ElementId, usize), usize>,
     /// For each place in the stream of an output port its link.
     outputs: BTreeMap<(ElementId, usize), usize>,
-    units: BTreeMap<ElementId, Unit>,
+    pub(super) units: BTreeMap<ElementId, Unit>,
 }
 
 impl Decoded {

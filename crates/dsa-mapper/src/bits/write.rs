@@ -40,21 +40,37 @@ pub fn write(
     let mut told = Told::default();
     ways(mapping, graph, adg, &mut told)?;
     for (node, body) in graph.nodes.iter_enumerated() {
-        if let (NodeKind::Instruction(instruction), Some(location)) =
-            (&body.kind, mapping.nodes[node])
-            && let Some(unit) = adg.elements[location.element].processing()
+        if let Some(location) = mapping.nodes[node]
+            && let Some(words) = unit(mapping, graph, adg, node, encoding)
         {
-            let element = &adg.elements[location.element];
-            let mut words = operands(mapping, body, instruction, element, unit)
-                .map_err(|what| format!("{}: {what}", body.name))?;
-            words.output = result(mapping, graph, node, element, encoding);
-            control(&mut words, instruction, unit, encoding)
-                .map_err(|what| format!("{}: {what}", body.name))?;
+            let words = words.map_err(|what| format!("{}: {what}", body.name))?;
             told.units.insert(location.element, words);
         }
     }
     let words = told.words(adg)?;
     Ok(header(mapping, graph, adg, name, encoding, &words))
+}
+
+/// What the element of an instruction is told; `None` where a node is none, or not on an element.
+pub(super) fn unit(
+    mapping: &Mapping,
+    graph: &Graph,
+    adg: &Adg,
+    node: NodeId,
+    encoding: Encoding,
+) -> Option<Result<Unit, String>> {
+    let body = &graph.nodes[node];
+    let element = &adg.elements[mapping.nodes[node]?.element];
+    let NodeKind::Instruction(instruction) = &body.kind else {
+        return None;
+    };
+    let unit = element.processing()?;
+    let told = operands(mapping, body, instruction, element, unit).and_then(|mut told| {
+        told.output = result(mapping, graph, node, element, encoding);
+        control(&mut told, instruction, unit, encoding)?;
+        Ok(told)
+    });
+    Some(told)
 }
 
 fn position(links: &[LinkId], link: LinkId) -> usize {

@@ -27,8 +27,9 @@ use ways::Ways;
 const MOST_DEPTHS: usize = 400_000;
 /// Ends of wires, lengths and starts in a formula, at most.
 const MOST_STARTS: usize = 4_000_000;
-/// Conflicts that one formula is worth.
-const CONFLICTS: u64 = 60_000;
+/// Conflicts that one formula is worth, while trials may still find a mapping, and when they have come to nothing.
+pub(crate) const CONFLICTS: u64 = 60_000;
+pub(crate) const ALL_CONFLICTS: u64 = 8 * CONFLICTS;
 
 /// What a search came to.
 pub(crate) enum Answer {
@@ -124,7 +125,12 @@ fn is_for_this(placer: &Placer<'_>) -> bool {
 }
 
 /// Searches for a mapping; with `timed` for one whose rows come every interval of the placer.
-pub(crate) fn search(placer: &Placer<'_>, timed: bool, deadline: Deadline) -> Answer {
+pub(crate) fn search(
+    placer: &Placer<'_>,
+    timed: bool,
+    conflicts: u64,
+    deadline: Deadline,
+) -> Answer {
     if !is_for_this(placer) {
         return Answer::Open;
     }
@@ -143,7 +149,8 @@ pub(crate) fn search(placer: &Placer<'_>, timed: bool, deadline: Deadline) -> An
         horizons = vec![near(6), widest];
     }
     for horizon in horizons {
-        let Some(mut model) = Model::new(placer, timed, horizon, &jobs, &shortest, deadline) else {
+        let formula = Formula::new(deadline, conflicts);
+        let Some(mut model) = Model::new(placer, timed, horizon, &jobs, &shortest, formula) else {
             return Answer::Open;
         };
         match model.formula.solve() {
@@ -180,11 +187,11 @@ impl<'p> Model<'p> {
         horizon: Horizon,
         jobs: &'p [Job],
         shortest: &[i32],
-        deadline: Deadline,
+        formula: Formula,
     ) -> Option<Model<'p>> {
         let mut model = Model {
             placer,
-            formula: Formula::new(deadline, CONFLICTS),
+            formula,
             place: Vec::new(),
             ways: Vec::new(),
             jobs,

@@ -97,11 +97,15 @@ impl Job<'_> {
         let is_laid = rounds.is_good();
         while !is_laid && rounds.turn(progress) {
             if rounds.hopeless == DOUBT && options.rounds.is_none() && !rounds.is_good() {
-                proof = rounds.prove(shares);
+                proof = rounds.prove(shares, exact::CONFLICTS);
                 if proof != Proof::Nothing {
                     break;
                 }
             }
+        }
+        let is_open = proof == Proof::Nothing && !is_laid && !rounds.is_good();
+        if is_open && !shares && options.rounds.is_none() && !rounds.expired {
+            proof = rounds.prove(shares, exact::ALL_CONFLICTS);
         }
         rounds.finish(proof)
     }
@@ -206,10 +210,10 @@ impl Rounds<'_> {
     }
 
     /// Asks the exact search for a mapping without mismatch, or else for the smallest interval.
-    fn prove(&mut self, shares: bool) -> Proof {
+    fn prove(&mut self, shares: bool, conflicts: u64) -> Proof {
         let (placer, deadline) = (self.placer, self.job.deadline);
         let is_legal = self.best.as_ref().is_some_and(|best| best.faults == 0);
-        match exact::search(placer, true, deadline) {
+        match exact::search(placer, true, conflicts, deadline) {
             Answer::Found(found) => {
                 self.best = Some(of_found(placer, found));
                 return Proof::Nothing;
@@ -219,7 +223,7 @@ impl Rounds<'_> {
             Answer::Impossible | Answer::Open => {}
         }
         if !is_legal {
-            match exact::search(placer, false, deadline) {
+            match exact::search(placer, false, conflicts, deadline) {
                 Answer::Found(found) => {
                     self.best = Some(of_ways(placer, found.placement, found.ways));
                 }
@@ -242,7 +246,7 @@ impl Rounds<'_> {
                 self.bound,
                 deadline,
             );
-            match exact::search(&wider, true, deadline) {
+            match exact::search(&wider, true, conflicts, deadline) {
                 Answer::Found(found) => {
                     self.best = Some(of_ways(placer, found.placement, found.ways));
                     break;

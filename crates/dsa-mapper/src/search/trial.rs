@@ -297,7 +297,8 @@ mod tests {
                 stop: &NEVER,
             };
             let placer = Placer::new(&kernel, &fabric, &candidates[0], 1, 0, deadline);
-            let Answer::Found(found) = exact::search(&placer, true, deadline) else {
+            let Answer::Found(found) = exact::search(&placer, true, exact::CONFLICTS, deadline)
+            else {
                 panic!("no mapping")
             };
             let outcome = result::finish(

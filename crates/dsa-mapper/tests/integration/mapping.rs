@@ -354,8 +354,10 @@ fn configuration_words_are_read_back() {
         };
         for encoding in [bits::Encoding::Hardware, bits::Encoding::Scheduler] {
             let text = bits::write(&mapping, &graph, &adg, name, encoding).unwrap();
-            let again = bits::read(&text, &graph, &adg)
+            let header = bits::read(&text, &graph, &adg)
                 .unwrap_or_else(|error| panic!("{name} on {on}: {error}\n{text}"));
+            assert_eq!(header.faults, [""; 0], "{name} on {on}");
+            let again = header.mapping;
             for (edge, route) in mapping
                 .edges
                 .iter_enumerated()
@@ -432,6 +434,32 @@ fn both_operands_can_be_held() {
         words("b1", bits::Encoding::Hardware),
         words("b2", bits::Encoding::Hardware)
     );
+}
+
+#[test]
+fn words_that_no_value_asks_for_are_faults() {
+    let text = b"Input64: a\nInput64: b\nInput64: c\nx = Add64(a, b, ctrl=c & 1{1: d})\ny = Add64(x, b)\nOutput64: y\n";
+    let (graph, adg) = (parse(text), fabric("mesh3x3"));
+    let mapping = map(&graph, &adg).mapping.unwrap();
+    let words = bits::write(&mapping, &graph, &adg, "k", bits::Encoding::Hardware).unwrap();
+    let faults = |words: &str| bits::read(words, &graph, &adg).unwrap().faults;
+    assert_eq!(faults(&words), [""; 0]);
+    // One bit of one word after the other: what is still read as the mapping that it was either sends a value astray or misleads an element.
+    let (mut strays, mut modes) = (0, 0);
+    for (at, _) in words.match_indices("\t0b") {
+        for bit in at + 19..at + 67 {
+            let mut changed = words.clone().into_bytes();
+            changed[bit] ^= 1;
+            let changed = String::from_utf8(changed).unwrap();
+            let Ok(header) = bits::read(&changed, &graph, &adg) else {
+                continue;
+            };
+            strays += usize::from(header.faults.iter().any(|fault| fault.contains("takes")));
+            let misled = |fault: &String| fault.contains("is told mode of control");
+            modes += usize::from(header.faults.iter().any(misled));
+        }
+    }
+    assert!(strays >= 4 && modes >= 2, "{strays} and {modes}");
 }
 
 #[test]

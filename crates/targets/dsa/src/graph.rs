@@ -9,6 +9,7 @@
 
 use crate::syntax::Span;
 use index_vec::IndexVec;
+use smallvec::SmallVec;
 
 index_vec::define_index_type! {
     /// A [`Node`].
@@ -179,8 +180,8 @@ pub struct Port {
     pub pragmas: Pragmas,
 }
 
-/// `#pragma KEY=VALUE` in front of a port.
-#[derive(Clone, Debug, PartialEq)]
+/// `#pragma KEY=VALUE` in front of a port. What its words say (`src`, `dest`, `op`) stands in the tree alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pragmas {
     /// Bound by the commands that load the stream; 1 where the file is silent.
     pub cmd: f64,
@@ -190,12 +191,6 @@ pub struct Pragmas {
     pub reuse: f64,
     /// Bytes in flight of a recurrence (trip count times bytes); 0 where the file is silent.
     pub conc: f64,
-    /// Memory that the stream comes from, as the compiler says.
-    pub src: Option<String>,
-    /// Memory that the stream goes to, as the compiler says.
-    pub dest: Option<String>,
-    /// Update operation of the stream, as the compiler says.
-    pub op: Option<String>,
 }
 
 impl Default for Pragmas {
@@ -205,9 +200,6 @@ impl Default for Pragmas {
             repeat: 1.0,
             reuse: 0.0,
             conc: 0.0,
-            src: None,
-            dest: None,
-            op: None,
         }
     }
 }
@@ -218,9 +210,9 @@ pub struct Instruction {
     /// Its name, as the file has it.
     pub operation: String,
     /// What the value of the control operand does (`ctrl=`); the operand is the one of [`Role::Control`].
-    pub control: Option<Control>,
+    pub control: Option<Box<Control>>,
     /// What the instruction's own result does (`self=`).
-    pub self_control: Option<Control>,
+    pub self_control: Option<Box<Control>>,
 }
 
 /// Several functional units as one node.
@@ -317,7 +309,7 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// Ranges of bits of values, put together, the first least significant.
-    Edges(Vec<EdgeId>),
+    Edges(SmallVec<[EdgeId; 2]>),
     /// A constant, as 64 bits.
     Constant(u64),
     /// A register of the processing element, 0 to 7.
@@ -332,9 +324,9 @@ pub struct Value {
     /// Bits.
     pub width: u32,
     /// Registers of the processing element that take it as well (`#pragma $Reg0 name`).
-    pub registers: Vec<u8>,
+    pub registers: SmallVec<[u8; 8]>,
     /// Edges that carry it.
-    pub uses: Vec<EdgeId>,
+    pub uses: SmallVec<[EdgeId; 4]>,
 }
 
 /// Bits `low` to `high`, both included, of a value, on their way to an operand.

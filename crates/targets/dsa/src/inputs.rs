@@ -1,6 +1,6 @@
 //! What enters the input ports of a run: what the host gives, and what is made where it gives nothing.
 
-use crate::evaluate::{Evaluation, Settings, Stop, Stream, evaluate, row_bytes};
+use crate::evaluate::{self, Course, Settings, Stop, Stream, row_bytes};
 use crate::graph::{ArrayKind, Graph, Node, NodeId, NodeKind, Operand, Port, Role, Source};
 use crate::operations;
 use chipless_model::{ElementType, Limits};
@@ -10,6 +10,8 @@ use std::borrow::Cow;
 pub const DEFAULT_ROWS: u64 = 256;
 /// Bytes of all streams together where none was given, at most; every port has one row at least.
 const DEFAULT_BYTES: u64 = 64 << 20;
+/// The part of the limit `memory_bytes` that these may take: a run has them in memory and at the ports, and as much of what comes out.
+const SHARE: u64 = 8;
 
 /// Where the rows of a port come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,8 +29,6 @@ pub enum Origin {
 pub struct Input<'a> {
     /// The port.
     pub node: NodeId,
-    /// Its name.
-    pub name: String,
     /// Type of its elements: that of the array that was given, unsigned integers otherwise.
     pub element: ElementType,
     /// Shape of the array: loops, then lanes.
@@ -44,7 +44,6 @@ impl Input<'_> {
     pub fn into_owned(self) -> Input<'static> {
         Input {
             node: self.node,
-            name: self.name,
             element: self.element,
             shape: self.shape,
             origin: self.origin,
@@ -110,7 +109,8 @@ pub fn inputs<'a>(
         .inputs()
         .map(|(.., port)| row_bytes(port) as u64)
         .fold(1, u64::saturating_add);
-    let rows = (DEFAULT_BYTES / wide).clamp(1, DEFAULT_ROWS);
+    let most = DEFAULT_BYTES.min(limits.memory_bytes / SHARE);
+    let rows = (most / wide).clamp(1, DEFAULT_ROWS);
     let inner = (rows / 16).max(1);
     let default = loops_of_given.unwrap_or_else(|| {
         if stated {
@@ -179,7 +179,6 @@ pub fn inputs<'a>(
         );
         streams.push(Input {
             node,
-            name: body.name.clone(),
             element,
             shape,
             origin,
@@ -270,16 +269,16 @@ pub(crate) fn given_by(graph: &Graph, node: &Node, port: &Port) -> ElementType {
     }
 }
 
-/// Evaluates a graph on these inputs.
+/// Finds how far these inputs go in a graph.
 ///
 /// # Errors
-/// See [`evaluate`].
-pub fn compute(
+/// See [`evaluate::course`].
+pub fn course(
     graph: &Graph,
     inputs: &[Input<'_>],
     settings: Settings,
     limits: &Limits,
-) -> Result<Evaluation, Stop> {
+) -> Result<Course, Stop> {
     let streams: Vec<Stream<'_>> = inputs
         .iter()
         .map(|input| Stream {
@@ -287,5 +286,5 @@ pub fn compute(
             bytes: Cow::Borrowed(&*input.stream.bytes),
         })
         .collect();
-    evaluate(graph, &streams, settings, limits)
+    evaluate::course(graph, &streams, settings, limits)
 }

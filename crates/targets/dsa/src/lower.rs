@@ -11,20 +11,21 @@
 //! computed. Streams of one memory engine share its bytes in a cycle. A part in which data decide how far each stream is taken is computed
 //! in one piece, when all of its streams have come.
 
-use crate::evaluate::{Evaluation, Part, Stop, parts, row_bytes};
+use crate::evaluate::{Count, Course, Fabric, Part, Settings, Stop, parts, row_bytes};
 use crate::graph::{ArrayKind, Graph, NodeId, NodeKind, Port as GraphPort};
 use crate::inputs::{Input, Origin, given_by};
-use crate::kernels::{Compute, Move, Piece};
+use crate::kernels::{Compute, Leg, Move, Piece, Registers};
 use crate::machine::Machine;
+use crate::operations::REGISTERS;
 use crate::timing::{Mapped, time};
 use chipless_model::{
-    Action, Buffer, BufferId, Condition, Counter, Demand, ElementType, Fault, Interface, Kernel,
-    Location, Memory, MemoryId, MemoryKind, PartId, Piece as Release, PieceOrder, Port, Program,
-    Queue, QueueId, Resource, ResourceId, Role, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId,
-    Time, Wait,
+    Action, Buffer, BufferId, BuildError, Builder, Condition, Counter, Demand, ElementType, Fault,
+    Kernel, Limits, Location, MemoryId, MemoryKind, NewTask, PartId, Port, Program, QueueId,
+    ResourceId, Role, Signal, SyncId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Chunks of a stream, at most: enough to see a pipeline fill and drain.
@@ -33,8 +34,8 @@ const CHUNKS: u64 = 64;
 /// Streams of a part, at most, that have queues of their own; of a wider part those of one memory engine come one after the other.
 const OWN_QUEUES: usize = 64;
 
-/// Tasks of the streams of a part, about: a very wide part is cut into fewer chunks.
-const STREAM_TASKS: u64 = 1 << 16;
+/// Chunks of all streams of a part, about: a very wide part is cut into fewer.
+const STREAM_CHUNKS: u64 = 1 << 16;
 
 /// Kinds of operations of a part that its tasks name, at most.
 const OPERATIONS: usize = 12;
@@ -42,74 +43,135 @@ const OPERATIONS: usize = 12;
 /// Bytes of memory behind direct memory access and in a scratchpad, and of all ports together: as much as the arrays of the graph need.
 const MEMORY_BYTES: u64 = 1 << 40;
 
-/// Makes the program of a graph whose inputs are known and which was evaluated on them (or could not be: then a run says why).
+/// Makes the program of a graph whose inputs are known, and on which it is known how far they go (or could not be found out: then a run says
+/// why).
+///
+/// # Errors
+/// The program is larger than a limit.
 pub fn lower<'a>(
     graph: &'a Graph,
     inputs: &'a [Input<'a>],
-    outcome: &'a Result<Evaluation, Stop>,
+    settings: Settings,
+    outcome: &'a Result<Course, Stop>,
     machine: &Machine,
     mapped: Option<Mapped>,
-) -> Program<'a> {
+    limits: &Limits,
+) -> Result<Program<'a>, BuildError> {
+    let mut build = Builder::new("dsa", limits);
+    let part = build.part("file");
     let mut lowering = Lowering {
         graph,
+        inputs,
         outcome,
         machine,
-        program: Program {
-            target: "dsa",
-            ..Program::default()
-        },
-        part: PartId::from_raw(0),
+        fabric: Arc::new(Fabric::new(graph, settings, limits)),
+        build,
+        part,
         memories: BTreeMap::new(),
         resources: BTreeMap::new(),
         ports: BTreeMap::new(),
     };
-    lowering.part = lowering.program.parts.push("file".to_owned());
-    lowering.buffers(inputs);
-    let streams: Vec<u64> = inputs.iter().map(|input| input.stream.rows()).collect();
-    let parts = outcome.as_ref().map_or_else(
-        |_| parts(graph, &streams),
-        |evaluation| evaluation.parts.clone(),
-    );
-    let parts = few(parts, &streams, outcome);
-    for (number, part) in parts.iter().enumerate() {
-        lowering.part(number, part, inputs, mapped);
+    lowering.buffers();
+    for (number, section) in sections(graph, inputs, outcome).iter().enumerate() {
+        lowering.section(number, section, mapped)?;
     }
-    lowering.program
+    lowering.build.finish()
 }
 
-/// Parts as they are, or, where there are very many and none of them hangs, all as one: what runs side by side takes the same time so.
-fn few(parts: Vec<Part>, streams: &[u64], outcome: &Result<Evaluation, Stop>) -> Vec<Part> {
+/// What is computed by one unit: a connected part, or several.
+struct Section<'a> {
+    parts: Range<usize>,
+    part: Cow<'a, Part>,
+}
+
+/// Each part as it is, or, where there are very many and none of them hangs, all as one: what runs side by side takes the same time so.
+fn sections<'a>(
+    graph: &Graph,
+    inputs: &[Input<'_>],
+    outcome: &'a Result<Course, Stop>,
+) -> Vec<Section<'a>> {
+    let streams: Vec<u64> = inputs.iter().map(|input| input.stream.rows()).collect();
+    let parts: Cow<'a, [Part]> = match outcome {
+        Ok(course) => Cow::Borrowed(&course.parts),
+        Err(_) => Cow::Owned(parts(graph, &streams)),
+    };
     let hangs = outcome
         .as_ref()
-        .is_ok_and(|evaluation| !evaluation.waiting.is_empty());
+        .is_ok_and(|course| !course.waiting.is_empty());
     if parts.len() <= OWN_QUEUES || hangs {
-        return parts;
+        let section = |(number, part)| Section {
+            parts: number..number + 1,
+            part,
+        };
+        return match parts {
+            Cow::Borrowed(parts) => (0..)
+                .zip(parts.iter().map(Cow::Borrowed))
+                .map(section)
+                .collect(),
+            Cow::Owned(parts) => (0..)
+                .zip(parts.into_iter().map(Cow::Owned))
+                .map(section)
+                .collect(),
+        };
     }
     let even = streams.windows(2).all(|pair| pair[0] == pair[1]);
-    let regular = even && parts.iter().all(|part| part.regular);
-    let mut nodes: Vec<NodeId> = parts.into_iter().flat_map(|part| part.nodes).collect();
+    let mut nodes: Vec<NodeId> = parts.iter().flat_map(|part| &part.nodes).copied().collect();
     nodes.sort_unstable();
-    vec![Part { nodes, regular }]
+    let all = Part {
+        nodes,
+        regular: even && parts.iter().all(|part| part.regular),
+        memories: parts.iter().map(|part| part.memories).sum(),
+    };
+    vec![Section {
+        parts: 0..parts.len(),
+        part: Cow::Owned(all),
+    }]
 }
 
 /// A stream of a port.
 struct Channel<'a> {
+    node: NodeId,
+    /// Which of the graph's input or output ports.
+    port: u32,
     name: &'a str,
-    /// `.valid` for flags.
-    suffix: &'static str,
+    /// Whether it says which lanes count. Flags are how the run knows; no hardware moves them.
+    flags: bool,
     array: ArrayKind,
-    memory: BufferId,
-    port: BufferId,
-    /// What flows, in the order of the rows: the stream, or for each lane whether it counts.
-    bytes: &'a [u8],
+    /// In its memory, and at the port.
+    buffers: (BufferId, BufferId),
+    rows: u64,
     row_bytes: u64,
+    /// Of an output that leaves rows out: the rows of the inputs that its own belong to.
+    counting: Option<&'a [u64]>,
+}
+
+impl Channel<'_> {
+    /// Offset and bytes of what belongs to a piece of all rows.
+    fn share(&self, chunk: u64, chunks: u64, rows: u64) -> (u64, u64) {
+        let (first, count) = match self.counting {
+            None => portion(self.rows, chunk, chunks),
+            Some(counting) => {
+                let (first, count) = portion(rows, chunk, chunks);
+                let at = |row| counting.partition_point(|of| *of < row) as u64;
+                (at(first), at(first + count) - at(first))
+            }
+        };
+        (first * self.row_bytes, count * self.row_bytes)
+    }
+}
+
+/// What people call a stream.
+fn title(name: &str, flags: bool) -> String {
+    format!("{name}{}", if flags { ".valid" } else { "" })
 }
 
 struct Lowering<'a, 'm> {
     graph: &'a Graph,
-    outcome: &'a Result<Evaluation, Stop>,
+    inputs: &'a [Input<'a>],
+    outcome: &'a Result<Course, Stop>,
     machine: &'m Machine,
-    program: Program<'a>,
+    fabric: Arc<Fabric<'a>>,
+    build: Builder<'a>,
     part: PartId,
     memories: BTreeMap<&'static str, MemoryId>,
     /// By kind of array, reading and writing.
@@ -120,28 +182,11 @@ struct Lowering<'a, 'm> {
 
 impl<'a> Lowering<'a, '_> {
     fn memory(&mut self, name: &'static str, kind: MemoryKind) -> MemoryId {
-        let memories = &mut self.program.memories;
-        *self.memories.entry(name).or_insert_with(|| {
-            memories.push(Memory {
-                name: name.to_owned(),
-                size: MEMORY_BYTES,
-                kind,
-            })
-        })
-    }
-
-    fn buffer(
-        &mut self,
-        name: String,
-        memory: MemoryId,
-        size: u64,
-        role: Role,
-        initial: Cow<'a, [u8]>,
-    ) -> BufferId {
-        self.program.buffers.push(Buffer {
-            initial,
-            ..Buffer::new(name, memory, size, role)
-        })
+        let build = &mut self.build;
+        *self
+            .memories
+            .entry(name)
+            .or_insert_with(|| build.memory(name, MEMORY_BYTES, kind))
     }
 
     /// The kind of array at the other end of a port; direct memory access where the file names none.
@@ -153,15 +198,14 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// The two buffers of a stream: in its memory, and at the port.
-    fn channel(
+    fn add_buffers(
         &mut self,
-        name: &'a str,
-        suffix: &'static str,
+        name: String,
         array: ArrayKind,
+        size: u64,
         role: Role,
-        bytes: &'a [u8],
-        row_bytes: u64,
-    ) -> Channel<'a> {
+        initial: &'a [u8],
+    ) -> (BufferId, BufferId) {
         let (memory, kind) = match array {
             ArrayKind::Scratchpad => ("scratchpad", MemoryKind::Scratchpad),
             ArrayKind::Register => ("registers", MemoryKind::Registers),
@@ -171,113 +215,88 @@ impl<'a> Lowering<'a, '_> {
             self.memory(memory, kind),
             self.memory("ports", MemoryKind::Scratchpad),
         );
-        let size = bytes.len() as u64;
-        let initial = if role == Role::Constant {
-            Cow::Borrowed(bytes)
-        } else {
-            Cow::Borrowed(&[][..])
+        let port = Buffer::new(format!("{name}.port"), ports, size, Role::Scratch);
+        let memory = Buffer {
+            initial: Cow::Borrowed(initial),
+            ..Buffer::new(name, memory, size, role)
         };
-        let memory = self.buffer(format!("{name}{suffix}"), memory, size, role, initial);
-        let port = self.buffer(
-            format!("{name}{suffix}.port"),
-            ports,
-            size,
-            Role::Scratch,
-            Cow::Borrowed(&[]),
-        );
-        Channel {
-            name,
-            suffix,
-            array,
-            memory,
-            port,
-            bytes,
-            row_bytes,
-        }
+        (self.build.buffer(memory), self.build.buffer(port))
     }
 
-    fn buffers(&mut self, inputs: &'a [Input<'a>]) {
-        let mut interface = Interface::default();
+    fn buffers(&mut self) {
         let graph = self.graph;
-        for (input, (id, node, port)) in inputs.iter().zip(graph.inputs()) {
-            let role = if input.origin == Origin::Host {
-                Role::Input
+        for ((index, input), (node, body, port)) in (0..).zip(self.inputs).zip(graph.inputs()) {
+            let (array, rows) = (self.array(port), input.stream.rows());
+            let row_bytes = row_bytes(port) as u64;
+            let is_given = input.origin == Origin::Host;
+            let (role, initial): (Role, &'a [u8]) = if is_given {
+                (Role::Input, &[])
             } else {
-                Role::Constant
+                (Role::Constant, &input.stream.bytes)
             };
-            let channel = self.channel(
-                &node.name,
-                "",
-                self.array(port),
-                role,
-                &input.stream.bytes,
-                row_bytes(port) as u64,
-            );
-            if role == Role::Input {
-                let (element, shape) = (input.element, input.shape.clone());
-                interface.inputs.push(Port {
-                    name: node.name.clone(),
-                    buffer: channel.memory,
-                    element,
-                    shape,
+            let name = body.name.clone();
+            let buffers = self.add_buffers(name, array, rows * row_bytes, role, initial);
+            if is_given {
+                self.build.program.interface.inputs.push(Port {
+                    name: body.name.clone(),
+                    buffer: buffers.0,
+                    element: input.element,
+                    shape: input.shape.clone(),
                 });
             }
-            self.ports.insert(id, vec![channel]);
-        }
-        for (index, (id, node, port)) in graph.outputs().enumerate() {
-            let (array, lanes) = (self.array(port), u64::from(port.lanes));
-            let rows = self
-                .outcome
-                .as_ref()
-                .ok()
-                .and_then(|evaluation| evaluation.outputs.get(index));
-            let count = rows.map_or(0, |rows| rows.count);
-            let data = self.channel(
-                &node.name,
-                "",
+            let channel = Channel {
+                node,
+                port: index,
+                name: &body.name,
+                flags: false,
                 array,
-                Role::Output,
-                rows.map_or(&[], |rows| &rows.bytes),
-                row_bytes(port) as u64,
-            );
-            let shape = vec![count, lanes];
-            let output = |name: String, channel: &Channel<'_>, element| Port {
-                name,
-                buffer: channel.memory,
-                element,
-                shape: shape.clone(),
+                buffers,
+                rows,
+                row_bytes,
+                counting: None,
             };
-            interface.outputs.push(output(
-                node.name.clone(),
-                &data,
-                given_by(graph, node, port),
-            ));
-            let mut channels = vec![data];
-            if let Some(valid) = rows.and_then(|rows| rows.valid.as_deref()) {
-                let flags = self.channel(&node.name, ".valid", array, Role::Output, valid, lanes);
-                interface.outputs.push(output(
-                    format!("{}.valid", node.name),
-                    &flags,
-                    ElementType::UInt8,
-                ));
-                channels.push(flags);
-            }
-            self.ports.insert(id, channels);
+            self.ports.insert(node, vec![channel]);
         }
-        self.program.interface = interface;
-    }
-
-    fn queue(&mut self, name: String) -> QueueId {
-        self.program.queues.push(Queue {
-            name,
-            servers: 1,
-            order: PieceOrder::Release,
-        })
-    }
-
-    fn sync(&mut self, name: String, most: u64) -> SyncId {
-        let kind = SyncKind::Counter(Counter::up_to(most as i64));
-        self.program.syncs.push(Sync { name, kind })
+        let outcome = self.outcome.as_ref().ok();
+        for (index, (node, body, port)) in (0..).zip(graph.outputs()) {
+            let count = outcome.and_then(|course| course.counts.get(index as usize));
+            let count: &'a Count = match count {
+                Some(count) => count,
+                None => &NOTHING,
+            };
+            let mut channels = Vec::with_capacity(1);
+            for flags in [false, true]
+                .into_iter()
+                .filter(|flags| !flags || count.partial)
+            {
+                let (row_bytes, element) = if flags {
+                    (port.lanes.into(), ElementType::UInt8)
+                } else {
+                    (row_bytes(port) as u64, given_by(graph, body, port))
+                };
+                let (name, array) = (title(&body.name, flags), self.array(port));
+                let (size, role) = (count.rows * row_bytes, Role::Output);
+                let buffers = self.add_buffers(name, array, size, role, &[]);
+                self.build.program.interface.outputs.push(Port {
+                    name: title(&body.name, flags),
+                    buffer: buffers.0,
+                    element,
+                    shape: vec![count.rows, port.lanes.into()],
+                });
+                channels.push(Channel {
+                    node,
+                    port: index,
+                    name: &body.name,
+                    flags,
+                    array,
+                    buffers,
+                    rows: count.rows,
+                    row_bytes,
+                    counting: count.counting.as_deref(),
+                });
+            }
+            self.ports.insert(node, channels);
+        }
     }
 
     fn resource(&mut self, array: ArrayKind, reads: bool) -> ResourceId {
@@ -285,81 +304,51 @@ impl<'a> Lowering<'a, '_> {
         let rate = if reads { rates.read } else { rates.write };
         let capacity = rate * self.machine.clock * 1e6;
         let name = format!("{} {}", array.name(), if reads { "read" } else { "write" });
-        let resources = &mut self.program.resources;
-        *self.resources.entry((array, reads)).or_insert_with(|| {
-            resources.push(Resource {
-                name,
-                capacity,
-                per_transfer: capacity,
-                off_chip: !matches!(array, ArrayKind::Scratchpad | ArrayKind::Register),
+        let build = &mut self.build;
+        *self
+            .resources
+            .entry((array, reads))
+            .or_insert_with(|| {
+                let resource = build.resource(name, capacity, capacity);
+                build.program.resources[resource].off_chip =
+                    !matches!(array, ArrayKind::Scratchpad | ArrayKind::Register);
+                resource
             })
-        })
     }
 
+    /// Adds a task of a node.
     fn task(
         &mut self,
         queue: QueueId,
-        index: u64,
         node: NodeId,
-        kernel: Box<dyn Kernel + 'a>,
-        step: Step<'_>,
-    ) {
+        kernel: impl Kernel + 'a,
+        step: &Step<'_>,
+    ) -> Result<(), BuildError> {
         let span = self.graph.nodes[node].span;
-        let program = &mut self.program;
-        let kernel = program.kernels.push(kernel);
-        let waits = Span::push(
-            &mut program.waits,
-            step.waits.iter().map(|(sync, count)| Wait {
-                sync: *sync,
-                condition: Condition::AtLeast(*count as i64),
-            }),
-        );
-        let signals = Span::push(
-            &mut program.signals,
-            step.signals
-                .iter()
-                .map(|sync| Signal::on_completion(Action::Add(*sync, 1))),
-        );
-        let demands = Span::push(&mut program.demands, step.demand);
-        let location = Location {
-            part: self.part,
-            offset: span.start.into(),
-            size: span.end.saturating_sub(span.start),
-        };
-        let fixed = Time::from_cycles(step.cycles, self.machine.clock);
-        program.tasks.push(Task {
-            queue,
-            index: index as u32,
-            kernel,
-            waits,
-            signals,
-            demands,
-            fixed,
-            location,
-            label: None,
-        });
+        let kernel = self.build.kernel(kernel);
+        self.build.task(NewTask {
+            waits: step.waits,
+            signals: step.signals,
+            demands: step.demand.as_slice(),
+            fixed: Time::from_cycles(step.cycles, self.machine.clock),
+            location: Location {
+                part: self.part,
+                offset: span.start.into(),
+                size: span.end.saturating_sub(span.start),
+            },
+            ..NewTask::new(queue, kernel)
+        })?;
+        Ok(())
     }
 
-    /// Releases the tasks of a queue from `first` on.
-    fn release(&mut self, queue: QueueId, first: TaskId) {
-        let count = (self.program.tasks.len() - first.index()) as u32;
-        let piece = self.program.pieces.push(Release {
-            queue,
-            first,
-            count,
-        });
-        self.program.initial.push(piece);
-    }
-
-    fn part(
+    fn section(
         &mut self,
         number: usize,
-        part: &Part,
-        inputs: &'a [Input<'a>],
+        section: &Section<'_>,
         mapped: Option<Mapped>,
-    ) {
-        let graph = self.graph;
-        let evaluation = self.outcome.as_ref().ok();
+    ) -> Result<(), BuildError> {
+        let (graph, inputs) = (self.graph, self.inputs);
+        let part = &*section.part;
         let of_part = |id: &NodeId| part.nodes.binary_search(id).is_ok();
         let mut rows = 0;
         let mut in_flight = None;
@@ -371,154 +360,195 @@ impl<'a> Lowering<'a, '_> {
                 in_flight = Some(input.stream.rows());
             }
         }
-        let time = time(graph, part, evaluation, rows, in_flight, mapped);
-        let channels: Vec<(NodeId, Channel<'a>)> = part
+        let course = self.outcome.as_ref().ok();
+        let time = time(graph, part, course, rows, in_flight, mapped);
+        let channels = part
             .nodes
             .iter()
-            .flat_map(|id| {
-                self.ports
-                    .remove(id)
-                    .into_iter()
-                    .flatten()
-                    .map(|channel| (*id, channel))
-            })
-            .collect();
-        let is_input = |id: &NodeId| matches!(graph.nodes[*id].kind, NodeKind::Input(_));
-        let (mut reads, mut writes): (Vec<_>, Vec<_>) =
-            channels.into_iter().partition(|(id, _)| is_input(id));
+            .flat_map(|id| self.ports.remove(id).into_iter().flatten());
+        let is_input =
+            |channel: &Channel<'_>| matches!(graph.nodes[channel.node].kind, NodeKind::Input(_));
+        let (mut reads, mut writes): (Vec<_>, Vec<_>) = channels.partition(is_input);
         if reads.len().max(writes.len()) > OWN_QUEUES {
-            reads.sort_by_key(|(_, channel)| channel.array);
-            writes.sort_by_key(|(_, channel)| channel.array);
+            reads.sort_by_key(|channel| channel.array);
+            writes.sort_by_key(|channel| channel.array);
         }
         let streams = reads.len() + writes.len();
-        let most = (STREAM_TASKS / streams.max(1) as u64).clamp(1, CHUNKS);
-        let chunks = if part.regular { rows.clamp(1, most) } else { 1 };
+        let most = (STREAM_CHUNKS / streams.max(1) as u64).clamp(1, CHUNKS);
+        let pieces = Pieces {
+            rows,
+            steps: time.steps,
+            count: if part.regular { rows.clamp(1, most) } else { 1 },
+        };
         let mut arrived = Vec::new();
         for group in together(&reads) {
-            let count = group.len() as u64;
-            let name = match group {
-                [(_, only)] => only.name.to_owned(),
-                _ => format!("{count} streams of part {number}"),
-            };
-            let sync = self.sync(format!("arrived {name}"), chunks * count);
-            self.streams(group, &name, chunks, Side::Before(sync));
-            arrived.push((sync, count));
+            let name = group_name(group, number);
+            let arrives = Counter::up_to(pieces.count as i64);
+            let sync = self.build.counter(format!("arrived {name}"), arrives);
+            self.streams(group, &name, pieces, Side::Before(sync))?;
+            arrived.push(sync);
         }
-        let computed = self.sync(format!("computed {number}"), chunks);
-        let operations: Arc<str> = operations(graph, part).into();
-        let queue = self.queue(format!("fabric.{number}"));
-        let first = self.program.tasks.next_idx();
-        let (fault, culprit) = (self.fault(part), self.culprit(part));
-        for chunk in 0..chunks {
-            let pieces = |channels: &[(NodeId, Channel<'a>)]| -> Vec<Piece<'a>> {
-                let pieces = channels.iter().map(|(_, channel)| {
-                    let (offset, size) = share(channel, chunk, chunks);
-                    let bytes = &channel.bytes[offset as usize..(offset + size) as usize];
-                    Piece {
-                        buffer: channel.port,
-                        offset,
-                        bytes,
-                        name: channel.name,
-                    }
-                });
-                pieces.filter(|piece| !piece.bytes.is_empty()).collect()
-            };
-            let steps = portion(time.steps, chunk, chunks);
-            let cycles =
-                steps.1 as f64 * time.interval + if chunk == 0 { time.latency } else { 0.0 };
-            let kernel = Compute {
-                rows: steps.1,
-                nodes: part.nodes.len(),
-                operations: operations.clone(),
-                takes: pieces(&reads),
-                gives: pieces(&writes),
-                fault: fault.clone(),
-            };
-            let waits: Vec<(SyncId, u64)> = arrived
+        let computes = Counter::up_to(pieces.count as i64);
+        let computed = self.build.counter(format!("computed {number}"), computes);
+        let queue = self.build.queue(format!("fabric.{number}"), 1);
+        let first = self.build.program.tasks.next_idx();
+        let node = self.culprit(part).unwrap_or(part.nodes[0]);
+        let kernels = self.computations(number, section, pieces, &reads, &writes);
+        for (chunk, kernel) in (0..).zip(kernels) {
+            let latency = if chunk == 0 { time.latency } else { 0.0 };
+            let waits: Vec<Wait> = arrived
                 .iter()
-                .map(|(sync, count)| (*sync, (chunk + 1) * count))
+                .map(|sync| at_least(*sync, chunk + 1))
                 .collect();
             let step = Step {
                 waits: &waits,
-                signals: &[computed],
+                signals: &[Signal::on_completion(Action::Add(computed, 1))],
                 demand: None,
-                cycles,
+                cycles: kernel.rows as f64 * time.interval + latency,
             };
-            self.task(
-                queue,
-                chunk,
-                culprit.unwrap_or(part.nodes[0]),
-                Box::new(kernel),
-                step,
-            );
+            self.task(queue, node, kernel, &step)?;
         }
-        self.release(queue, first);
+        self.build.release(queue, first);
         for group in together(&writes) {
-            let name = match group {
-                [(_, only)] => format!("{}{}", only.name, only.suffix),
-                _ => format!("{} streams of part {number}", group.len()),
-            };
-            self.streams(group, &name, chunks, Side::Behind(computed));
+            let name = group_name(group, number);
+            self.streams(group, &name, pieces, Side::Behind(computed))?;
         }
+        Ok(())
     }
 
-    /// The tasks of streams that come one after the other, each with one for each chunk.
-    fn streams(&mut self, channels: &[(NodeId, Channel<'a>)], name: &str, chunks: u64, side: Side) {
+    /// What the fabric does with each piece of the rows.
+    fn computations(
+        &mut self,
+        number: usize,
+        section: &Section<'_>,
+        pieces: Pieces,
+        reads: &[Channel<'a>],
+        writes: &[Channel<'a>],
+    ) -> Vec<Compute<'a>> {
+        let part = &*section.part;
+        let operations: Arc<str> = operations(self.graph, part).into();
+        let fault = self.fault(part);
+        let size = (part.memories * REGISTERS * size_of::<u64>()) as u64;
+        let registers = (size > 0 && pieces.count > 1).then(|| {
+            let memory = self.memory("fabric", MemoryKind::Registers);
+            let name = format!("fabric.{number}.registers");
+            let buffer = Buffer::new(name, memory, size, Role::Scratch);
+            self.build.buffer(buffer)
+        });
+        let at_port = |channels: &[Channel<'a>], chunk: u64| {
+            let pieces = channels.iter().map(|channel| {
+                let (offset, size) = channel.share(chunk, pieces.count, pieces.rows);
+                Piece {
+                    port: channel.port,
+                    flags: channel.flags,
+                    buffer: channel.buffers.1,
+                    offset,
+                    size,
+                }
+            });
+            pieces.collect()
+        };
+        let compute = |chunk: u64| {
+            let (first, count) = portion(pieces.rows, chunk, pieces.count);
+            let rows = first as usize..(first + count) as usize;
+            let (_, steps) = portion(pieces.steps, chunk, pieces.count);
+            Compute {
+                fabric: self.fabric.clone(),
+                inputs: self.inputs,
+                parts: section.parts.clone(),
+                span: (pieces.count > 1).then_some(rows),
+                rows: steps,
+                nodes: part.nodes.len(),
+                memories: part.memories,
+                operations: operations.clone(),
+                takes: at_port(reads, chunk),
+                gives: at_port(writes, chunk),
+                registers: registers.map(|buffer| Registers {
+                    buffer,
+                    size,
+                    takes: chunk > 0,
+                    gives: chunk + 1 < pieces.count,
+                }),
+                fault: fault.clone(),
+            }
+        };
+        (0..pieces.count).map(compute).collect()
+    }
+
+    /// The tasks of streams that come one after the other, one for each piece of the rows.
+    fn streams(
+        &mut self,
+        channels: &[Channel<'a>],
+        name: &str,
+        pieces: Pieces,
+        side: Side,
+    ) -> Result<(), BuildError> {
         let reads = matches!(side, Side::Before(_));
         let verb = if reads { "read" } else { "write" };
-        let queue = self.queue(format!("{verb} {name}"));
-        let first = self.program.tasks.next_idx();
-        for chunk in 0..chunks {
-            for (index, (node, channel)) in (0..).zip(channels) {
+        let queue = self.build.queue(format!("{verb} {name}"), 1);
+        let first = self.build.program.tasks.next_idx();
+        let Some((node, array)) = channels.first().map(|first| (first.node, first.array)) else {
+            return Ok(());
+        };
+        let resource = self.resource(array, reads);
+        let streams: Arc<str> = name.into();
+        for chunk in 0..pieces.count {
+            let legs = channels.iter().map(|channel| {
+                let (memory, port) = channel.buffers;
                 let (from, to) = if reads {
-                    (channel.memory, channel.port)
+                    (memory, port)
                 } else {
-                    (channel.port, channel.memory)
+                    (port, memory)
                 };
-                let (offset, size) = share(channel, chunk, chunks);
-                let kernel = Move {
-                    operation: verb,
-                    port: channel.name,
+                let (offset, size) = channel.share(chunk, pieces.count, pieces.rows);
+                Leg {
                     from,
                     to,
                     offset,
                     size,
-                };
-                // Flags are how the run knows what counts; no hardware moves them.
-                let resource = self.resource(channel.array, reads);
-                let demand = channel.suffix.is_empty().then_some(Demand {
-                    resource,
-                    bytes: size,
-                });
-                let (waits, signals) = match side {
-                    Side::Before(arrived) => (None, Some(arrived)),
-                    Side::Behind(computed) => (Some((computed, chunk + 1)), None),
-                };
-                let step = Step {
-                    waits: waits.as_slice(),
-                    signals: signals.as_slice(),
-                    demand,
-                    cycles: 0.0,
-                };
-                let number = chunk * channels.len() as u64 + index;
-                self.task(queue, number, *node, Box::new(kernel), step);
-            }
+                }
+            });
+            let kernel = Move {
+                operation: verb,
+                streams: streams.clone(),
+                legs: legs.collect(),
+            };
+            let moved = kernel.legs.iter().zip(channels);
+            let bytes = moved.filter(|(_, channel)| !channel.flags);
+            let bytes = bytes.map(|(leg, _)| leg.size).sum();
+            let (waits, signals) = match side {
+                Side::Before(arrived) => {
+                    (None, Some(Signal::on_completion(Action::Add(arrived, 1))))
+                }
+                Side::Behind(computed) => (Some(at_least(computed, chunk + 1)), None),
+            };
+            let step = Step {
+                waits: waits.as_slice(),
+                signals: signals.as_slice(),
+                demand: channels
+                    .iter()
+                    .any(|channel| !channel.flags)
+                    .then_some(Demand { resource, bytes }),
+                cycles: 0.0,
+            };
+            self.task(queue, node, kernel, &step)?;
         }
-        self.release(queue, first);
+        self.build.release(queue, first);
+        Ok(())
     }
 
     /// The node on account of which a part cannot be computed.
     fn culprit(&self, part: &Part) -> Option<NodeId> {
         let of_part = |id: &NodeId| part.nodes.binary_search(id).is_ok();
-        let waits = |evaluation: &'a Evaluation| {
-            let operations = evaluation.waiting.iter().map(|found| found.node);
+        let waits = |course: &'a Course| {
+            let operations = course.waiting.iter().map(|found| found.node);
             operations
                 .filter(of_part)
                 .find(|id| matches!(self.graph.nodes[*id].kind, NodeKind::Instruction(_)))
         };
         match self.outcome {
             Err(stop) => stop.node().filter(of_part),
-            Ok(evaluation) => waits(evaluation).filter(|_| self.fault(part).is_some()),
+            Ok(course) => waits(course).filter(|_| self.fault(part).is_some()),
         }
     }
 
@@ -533,22 +563,17 @@ impl<'a> Lowering<'a, '_> {
                     Fault::program(message)
                 })
             }
-            Ok(evaluation) => {
+            Ok(course) => {
                 let of_part = |id: NodeId| part.nodes.binary_search(&id).is_ok();
                 let outputs = self
                     .graph
                     .outputs()
-                    .zip(&evaluation.outputs)
+                    .zip(&course.counts)
                     .filter(|((id, ..), _)| of_part(*id));
                 let nothing = outputs
-                    .map(|(_, rows)| rows)
-                    .all(|rows| rows.count == 0 && rows.dropped == 0);
-                let waiting = || {
-                    evaluation
-                        .waiting
-                        .iter()
-                        .filter(|found| of_part(found.node))
-                };
+                    .map(|(_, count)| count)
+                    .all(|count| count.rows == 0 && count.dropped == 0);
+                let waiting = || course.waiting.iter().filter(|found| of_part(found.node));
                 // A part that runs dry has given what there was, nothing perhaps; one that gives nothing while its streams go on hangs.
                 let hangs =
                     nothing && waiting().next().is_some() && !waiting().any(|found| found.ended);
@@ -560,7 +585,23 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// On which side of the fabric a stream is, and what counts its chunks.
+/// An output port of which nothing is known.
+static NOTHING: Count = Count {
+    rows: 0,
+    dropped: 0,
+    partial: false,
+    counting: None,
+};
+
+/// The rows of a part, the steps that they take, and into how many pieces they are cut.
+#[derive(Clone, Copy)]
+struct Pieces {
+    rows: u64,
+    steps: u64,
+    count: u64,
+}
+
+/// On which side of the fabric a stream is, and what counts its pieces.
 #[derive(Clone, Copy)]
 enum Side {
     /// It brings rows to a port and counts them.
@@ -570,21 +611,34 @@ enum Side {
 }
 
 /// Streams that have a queue together: each by itself, or in a wide part those of one memory engine.
-fn together<'c, 'a>(channels: &'c [(NodeId, Channel<'a>)]) -> Vec<&'c [(NodeId, Channel<'a>)]> {
+fn together<'c, 'a>(channels: &'c [Channel<'a>]) -> Vec<&'c [Channel<'a>]> {
     if channels.len() <= OWN_QUEUES {
         return channels.chunks(1).collect();
     }
     channels
-        .chunk_by(|(_, one), (_, other)| one.array == other.array)
+        .chunk_by(|one, other| one.array == other.array)
         .collect()
 }
 
+/// What people call streams that have a queue together.
+fn group_name(channels: &[Channel<'_>], part: usize) -> String {
+    match channels {
+        [only] => title(only.name, only.flags),
+        _ => format!("{} streams of part {part}", channels.len()),
+    }
+}
+
+fn at_least(sync: SyncId, count: u64) -> Wait {
+    Wait {
+        sync,
+        condition: Condition::AtLeast(count as i64),
+    }
+}
+
 /// What a task waits for, signals and takes.
-#[derive(Clone, Copy)]
 struct Step<'s> {
-    /// Counters, and what they must have counted.
-    waits: &'s [(SyncId, u64)],
-    signals: &'s [SyncId],
+    waits: &'s [Wait],
+    signals: &'s [Signal],
     demand: Option<Demand>,
     cycles: f64,
 }
@@ -622,15 +676,8 @@ fn operations(graph: &Graph, part: &Part) -> String {
     }
 }
 
-/// First and number of `count` things that belong to a chunk.
-fn portion(count: u64, chunk: u64, chunks: u64) -> (u64, u64) {
-    let at = |chunk: u64| (count as u128 * chunk as u128 / chunks as u128) as u64;
-    (at(chunk), at(chunk + 1) - at(chunk))
-}
-
-/// Offset and bytes of a chunk of a stream.
-fn share(channel: &Channel<'_>, chunk: u64, chunks: u64) -> (u64, u64) {
-    let rows = channel.bytes.len() as u64 / channel.row_bytes;
-    let (first, count) = portion(rows, chunk, chunks);
-    (first * channel.row_bytes, count * channel.row_bytes)
+/// First and number of `count` things that belong to a piece.
+fn portion(count: u64, piece: u64, pieces: u64) -> (u64, u64) {
+    let at = |piece: u64| (count as u128 * piece as u128 / pieces as u128) as u64;
+    (at(piece), at(piece + 1) - at(piece))
 }

@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 /// The statements of the file and the graph that they make, as a tree.
 pub fn raw(document: &Document<'_>) -> Node {
-    let statements = document.file.statements.iter().map(|statement| {
+    let tree = document.tree();
+    let statements = tree.statements.iter().map(|statement| {
         let span = statement.span;
         let text = document
             .bytes

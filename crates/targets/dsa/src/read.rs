@@ -1,4 +1,4 @@
-//! A file that was read: its text, its tree, its graph, and what was found on the way.
+//! A file that was read: its text, its graph, and what was found on the way.
 
 use crate::graph::Graph;
 use crate::resolve::{Spelling, resolve};
@@ -13,13 +13,12 @@ pub struct Document<'a> {
     pub bytes: &'a [u8],
     /// Where its lines begin.
     pub lines: Lines<'a>,
-    /// Its statements.
-    pub file: File<'a>,
-    /// What they mean. Complete where no finding is an error.
+    /// What its statements mean. Complete where no finding is an error.
     pub graph: Graph,
     /// What was found while reading.
     pub findings: Vec<Finding>,
     spelling: Spelling<'a>,
+    limits: Limits,
     /// Whether every statement is in the tree.
     readable: bool,
 }
@@ -35,18 +34,23 @@ impl<'a> Document<'a> {
         Document {
             bytes,
             lines,
-            file,
             graph,
             findings,
             spelling,
+            limits: limits.clone(),
             readable,
         }
+    }
+
+    /// Its statements. A graph is much smaller than they are, so they are read again for those who want them.
+    pub fn tree(&self) -> File<'a> {
+        parse(self.bytes, &self.lines, &self.limits).0
     }
 
     /// The text in its canonical form; `None` where statements could not be read, which would be lost.
     pub fn format(&self) -> Option<String> {
         self.readable
-            .then(|| print(&self.file, self.bytes, &self.spelling))
+            .then(|| print(&self.tree(), self.bytes, &self.spelling))
     }
 
     /// Whether its slices are of the older form, `v:width:index`.

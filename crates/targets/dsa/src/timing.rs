@@ -1,6 +1,6 @@
 //! How long a connected part of a graph takes: unit latencies without a mapping, those of the fabric with one.
 
-use crate::evaluate::{Evaluation, Part};
+use crate::evaluate::{Course, Part};
 use crate::graph::{Graph, NodeId, NodeKind, Source};
 use crate::operations;
 use index_vec::IndexVec;
@@ -33,7 +33,7 @@ pub(crate) struct PartTime {
 pub(crate) fn time(
     graph: &Graph,
     part: &Part,
-    evaluation: Option<&Evaluation>,
+    course: Option<&Course>,
     rows: u64,
     in_flight: Option<u64>,
     mapped: Option<Mapped>,
@@ -64,8 +64,8 @@ pub(crate) fn time(
             shared += throughput;
         }
         ready[id] = end;
-        if let Some(evaluation) = evaluation {
-            steps = steps.max(evaluation.firings[id]);
+        if let Some(course) = course {
+            steps = steps.max(course.firings[id]);
         }
     }
     let temporal = part

@@ -362,7 +362,9 @@ fn assembly_and_trace_are_programs() {
             (8, name == "trace.txt")
         );
         assert_eq!(assembly.findings(), []);
-        let program = assembly.lower(&machine, None);
+        let program = assembly
+            .lower(&machine, None, &Limits::default())
+            .expect("a program");
         chipless_verify::verify(&program)
             .unwrap_or_else(|findings| panic!("{name}: {}", findings[0]));
         let outcome = chipless_sim::run(
@@ -431,7 +433,7 @@ proptest! {
         match FileKind::of(&bytes) {
             Some(FileKind::Assembly) => {
                 if let Ok(assembly) = Assembly::read(&bytes, &limits) {
-                    let _ = (assembly.findings(), assembly.info(), assembly.raw(), assembly.lower(&Machine::named("spec").expect("known"), None));
+                    let _ = (assembly.findings(), assembly.info(), assembly.raw(), assembly.lower(&Machine::named("spec").expect("known"), None, &limits));
                 }
             }
             _ => {

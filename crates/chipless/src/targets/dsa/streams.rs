@@ -5,7 +5,7 @@ use crate::options::{Input as File, Options};
 use crate::target::{Lowered, Picture};
 use crate::{npy, random};
 use chipless_dsa::adg::Adg;
-use chipless_dsa::evaluate::{Evaluation, Settings, Stop};
+use chipless_dsa::evaluate::{Course, Settings, Stop};
 use chipless_dsa::graph::Graph;
 use chipless_dsa::{DEFAULT_ROWS, Document, Given, Input, MACHINES, Machine, Mapped, Origin};
 use chipless_dsa_mapper::judge::{self, Verdict};
@@ -20,7 +20,9 @@ pub(super) struct Streams {
     inputs: Vec<Input<'static>>,
     /// Whether some of the inputs that the host gives are made up.
     made_up: bool,
-    outcome: Result<Evaluation, Stop>,
+    settings: Settings,
+    /// How far they go.
+    outcome: Result<Course, Stop>,
 }
 
 impl Streams {
@@ -44,16 +46,18 @@ impl Streams {
             return Err(Failure::misuse("--input", error));
         }
         let made_up = inputs.iter().any(|input| {
-            input.origin == Origin::Host && !given.iter().any(|array| array.name == input.name)
+            let name = &graph.nodes[input.node].name;
+            input.origin == Origin::Host && !given.iter().any(|array| array.name == *name)
         });
         let settings = Settings {
             slices_as_ranges: document.slices_by_width(),
             ..Settings::default()
         };
-        let outcome = chipless_dsa::compute(graph, &inputs, settings, &options.limits);
+        let outcome = chipless_dsa::course(graph, &inputs, settings, &options.limits);
         Ok(Streams {
             inputs: inputs.into_iter().map(Input::into_owned).collect(),
             made_up,
+            settings,
             outcome,
         })
     }
@@ -73,9 +77,14 @@ pub(super) fn lower<'d>(
         None => (machine, None),
     };
     let Streams {
-        inputs, outcome, ..
+        inputs,
+        settings,
+        outcome,
+        ..
     } = streams;
-    let mut program = chipless_dsa::lower(graph, inputs, outcome, &machine, mapped);
+    let limits = &options.limits;
+    let program = chipless_dsa::lower(graph, inputs, *settings, outcome, &machine, mapped, limits);
+    let mut program = program.map_err(|error| Failure::building(&error))?;
     program.text = std::str::from_utf8(document.bytes)
         .map(Text::new)
         .unwrap_or_default();
@@ -223,6 +232,7 @@ fn notes(document: &Document<'_>, streams: &Streams, mapped: Option<Mapped>) -> 
         inputs,
         made_up,
         outcome,
+        ..
     } = streams;
     let mut notes = Vec::new();
     if *made_up {
@@ -233,7 +243,7 @@ fn notes(document: &Document<'_>, streams: &Streams, mapped: Option<Mapped>) -> 
         notes.push(format!("inputs without an array have {rows} rows"));
     }
     for input in inputs {
-        let (name, rows) = (&input.name, input.stream.rows());
+        let (name, rows) = (&graph.nodes[input.node].name, input.stream.rows());
         match input.origin {
             Origin::Host => {}
             Origin::Generated => notes.push(format!(
@@ -257,26 +267,26 @@ fn notes(document: &Document<'_>, streams: &Streams, mapped: Option<Mapped>) -> 
             graph.tasks.len()
         ));
     }
-    if let Ok(evaluation) = outcome {
-        for ((_, node, _), rows) in graph.outputs().zip(&evaluation.outputs) {
-            if rows.dropped > 0 {
+    if let Ok(course) = outcome {
+        for ((_, node, _), count) in graph.outputs().zip(&course.counts) {
+            if count.dropped > 0 {
                 notes.push(format!(
                     "output {}: {} rows without a lane that counts are left out",
-                    node.name, rows.dropped
+                    node.name, count.dropped
                 ));
             }
         }
         notes.extend(
-            evaluation
+            course
                 .waiting
                 .iter()
                 .take(WAITING)
                 .map(|waiting| format!("at the end {}", waiting.message(graph))),
         );
-        if evaluation.waiting.len() > WAITING {
+        if course.waiting.len() > WAITING {
             notes.push(format!(
                 "at the end {} more nodes wait",
-                evaluation.waiting.len() - WAITING
+                course.waiting.len() - WAITING
             ));
         }
     }

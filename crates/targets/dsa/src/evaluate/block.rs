@@ -1,18 +1,31 @@
 //! Whole blocks of rows, node by node: for parts in which every node fires once for each row.
 
-use super::plan::{Component, Feed, Instruction, Kind, Operand, Plan, Unit};
-use super::{Evaluation, Rows, Stop, Stream, state_byte};
+use super::plan::{Component, Feed, Instruction, Kind, Operand, Unit};
+use super::{Rows, Stop, Stream, state_byte};
 use crate::operations::{Meaning, REGISTERS, RESULTS};
+use std::ops::Range;
 
-/// Rows of a block: few enough that the streams of a small graph stay in the first-level cache.
+/// Rows of a block, at most: few enough that the streams of a small graph stay in the first-level cache.
 const BLOCK: usize = 512;
 
-/// Columns of the values of a part: each word of a value has [`BLOCK`] places, each value that may not count a flag for each row.
+/// Bytes of the columns of a part, about; of a very large part fewer rows are computed at a time.
+const COLUMN_BYTES: usize = 64 << 20;
+
+/// What instructions remember from one row to the next: the registers of each that does.
+pub(super) type Memory = [u64; REGISTERS];
+
+/// Columns of the values of a part: each word of a value has as many places as a block has rows, each value that may not count a flag for
+/// each row.
+#[derive(Default)]
 pub(super) struct Columns {
+    /// Rows of a block.
+    block: usize,
     words: Vec<u64>,
-    /// For each value of the plan, where its first column begins.
+    /// The number of the part's first value.
+    first: usize,
+    /// For each value of the part, where its first column begins.
     at: Vec<usize>,
-    /// For each value of the plan, how many columns it has.
+    /// For each value of the part, how many columns it has.
     counts: Vec<usize>,
     valid: Vec<u8>,
     /// For each value where its flags begin, if it needs any.
@@ -30,55 +43,43 @@ enum Source {
 struct Step<'p, 'g> {
     instruction: &'p Instruction<'g>,
     sources: Vec<Source>,
-    registers: [u64; REGISTERS],
+    registers: Memory,
 }
 
+/// Computes some rows of a part. `memory` is what its instructions remember, in their order, before the first row and behind the last one.
+/// Without `keep`, rows are counted and not kept.
 pub(super) fn run(
-    plan: &Plan<'_>,
-    part: &Component<'_, '_>,
+    part: Component<'_, '_>,
     inputs: &[Stream<'_>],
+    rows: Range<usize>,
+    memory: &mut [Memory],
     columns: &mut Columns,
-    evaluation: &mut Evaluation,
+    keep: bool,
     budget: &mut u64,
-) -> Result<(), Stop> {
-    let rows = part
-        .units
-        .iter()
-        .find_map(|unit| match unit.kind {
-            Kind::Input { index, .. } => Some(inputs[index].rows() as usize),
-            _ => None,
-        })
-        .unwrap_or(0);
-    columns.begin(plan, part);
+) -> Result<Vec<Collected>, Stop> {
+    columns.begin(part, rows.len());
+    let mut remembered = memory.iter();
     let mut steps: Vec<Option<Step<'_, '_>>> = part
         .units
         .iter()
-        .map(|unit| columns.step(plan, unit))
+        .map(|unit| columns.step(part, unit, &mut remembered))
         .collect();
     let mut outputs: Vec<Collector> = Vec::new();
-    for unit in &part.units {
-        evaluation.firings[unit.node] = rows as u64;
-        match &unit.kind {
-            Kind::Input { index, .. } => evaluation.taken[*index] = rows as u64,
-            Kind::Output {
-                index,
-                width,
-                operands,
-                lanes,
-            } => {
-                let may_drop = operands
-                    .iter()
-                    .flat_map(Operand::parts)
-                    .any(|part| columns.flags[part.value].is_some());
-                outputs.push(Collector::new(
-                    *index, *width, *lanes, may_drop, rows, budget,
-                )?);
-            }
-            Kind::Instruction(_) => {}
+    for unit in part.units {
+        if let Kind::Output {
+            index,
+            width,
+            operands,
+            lanes,
+        } = &unit.kind
+        {
+            let may_drop = columns.may_drop(operands);
+            let collector = Collector::new(*index, *width, *lanes, may_drop, keep);
+            outputs.push(collector.with_room(rows.len(), budget)?);
         }
     }
-    for start in (0..rows).step_by(BLOCK) {
-        let count = BLOCK.min(rows - start);
+    for start in rows.clone().step_by(columns.block) {
+        let count = columns.block.min(rows.end - start);
         let mut collectors = outputs.iter_mut();
         for (unit, step) in part.units.iter().zip(&mut steps) {
             match (&unit.kind, step) {
@@ -104,63 +105,93 @@ pub(super) fn run(
             }
         }
     }
-    for collector in outputs {
-        let (index, rows) = collector.finish();
-        evaluation.outputs[index] = rows;
+    let remembering = steps
+        .into_iter()
+        .flatten()
+        .filter(|step| step.instruction.remembers());
+    for (memory, step) in memory.iter_mut().zip(remembering) {
+        *memory = step.registers;
     }
-    Ok(())
+    Ok(outputs.into_iter().map(Collector::finish).collect())
+}
+
+/// Whether an output of a part may leave rows out, or lanes of them.
+pub(super) fn drops(part: Component<'_, '_>) -> bool {
+    part.units
+        .iter()
+        .any(|unit| matches!(&unit.kind, Kind::Instruction(instruction) if instruction.discards()))
 }
 
 impl Columns {
-    /// For the values of all parts, each of which belongs to one of them.
-    pub(super) fn new(plan: &Plan<'_>) -> Columns {
-        Columns {
-            words: Vec::new(),
-            at: vec![0; plan.values.len()],
-            counts: plan.values.iter().map(|value| value.words).collect(),
-            valid: Vec::new(),
-            flags: vec![None; plan.values.len()],
-        }
-    }
-
     /// Makes room for the values of a part, in place of those of the one before.
-    fn begin(&mut self, plan: &Plan<'_>, part: &Component<'_, '_>) {
-        let columns = self;
-        columns.words.clear();
-        columns.valid.clear();
+    fn begin(&mut self, part: Component<'_, '_>, rows: usize) {
+        let words = |unit: &Unit<'_>| match &unit.kind {
+            Kind::Instruction(instruction) => instruction.words * instruction.operands.len(),
+            _ => 0,
+        };
+        let all = part.values.iter().map(|value| value.words).sum::<usize>()
+            + part.units.iter().map(words).sum::<usize>();
+        let most = COLUMN_BYTES / size_of::<u64>() / all.max(1);
+        self.block = most.min(rows).clamp(1, BLOCK);
+        self.first = part.first_value;
+        self.words.clear();
+        self.valid.clear();
+        self.at.clear();
+        self.counts.clear();
+        self.flags.clear();
         let mut length = 0;
-        for unit in &part.units {
+        for unit in part.units {
             let uncertain = match &unit.kind {
                 Kind::Instruction(instruction) => {
-                    instruction.discards()
-                        || unit
-                            .operands()
-                            .iter()
-                            .flat_map(Operand::parts)
-                            .any(|part| columns.flags[part.value].is_some())
+                    instruction.discards() || self.may_drop(unit.operands())
                 }
                 _ => false,
             };
-            for value in unit.first_value..unit.first_value + unit.values {
-                columns.at[value] = length;
-                length += plan.values[value].words * BLOCK;
+            for value in &part.values[unit.first_value - self.first..][..unit.values] {
+                self.at.push(length);
+                self.counts.push(value.words);
+                length += value.words * self.block;
+                let flags = uncertain.then_some(self.valid.len());
                 if uncertain {
-                    columns.flags[value] = Some(columns.valid.len());
-                    columns.valid.resize(columns.valid.len() + BLOCK, 1);
+                    self.valid.resize(self.valid.len() + self.block, 1);
                 }
+                self.flags.push(flags);
             }
         }
-        columns.words.resize(length, 0);
+        self.words.resize(length, 0);
+    }
+
+    /// Where the first column of a value begins.
+    fn at(&self, value: usize) -> usize {
+        self.at[value - self.first]
+    }
+
+    /// Where the flags of a value begin, if it needs any.
+    fn flags(&self, value: usize) -> Option<usize> {
+        self.flags[value - self.first]
+    }
+
+    /// Whether the tokens of some operands may not count.
+    fn may_drop(&self, operands: &[Operand]) -> bool {
+        operands
+            .iter()
+            .flat_map(Operand::parts)
+            .any(|part| self.flags(part.value).is_some())
     }
 
     /// Prepares an instruction: operands that are not a whole value get columns of their own.
-    fn step<'p, 'g>(&mut self, plan: &Plan<'g>, unit: &'p Unit<'g>) -> Option<Step<'p, 'g>> {
+    fn step<'p, 'g>(
+        &mut self,
+        component: Component<'p, 'g>,
+        unit: &'p Unit<'g>,
+        memory: &mut std::slice::Iter<'_, Memory>,
+    ) -> Option<Step<'p, 'g>> {
         let Kind::Instruction(instruction) = &unit.kind else {
             return None;
         };
         let sources = instruction.operands.iter().map(|operand| {
             if let [part] = operand.parts() {
-                let value = &plan.values[part.value];
+                let value = &component.values[part.value - self.first];
                 if part.low == 0
                     && part.width == value.width
                     && part.width <= instruction.width
@@ -170,7 +201,7 @@ impl Columns {
                 }
             }
             let own = self.words.len();
-            self.words.resize(own + instruction.words * BLOCK, 0);
+            self.words.resize(own + instruction.words * self.block, 0);
             if let Feed::Constant(constant) = operand.feed {
                 // What decides is all of a constant, what is computed with is cut.
                 let cut = if operand.qualified {
@@ -178,15 +209,16 @@ impl Columns {
                 } else {
                     constant & instruction.mask(0)
                 };
-                self.words[own..own + BLOCK].fill(cut);
+                self.words[own..own + self.block].fill(cut);
             }
             Source::Own(own)
         });
         let sources = sources.collect();
+        let remembered = instruction.remembers().then(|| memory.next().copied());
         Some(Step {
             instruction,
             sources,
-            registers: [0; REGISTERS],
+            registers: remembered.flatten().unwrap_or_default(),
         })
     }
 
@@ -206,7 +238,7 @@ impl Columns {
     ) {
         let mut value = unit.first_value;
         if stated {
-            let at = self.at[value];
+            let at = self.at(value);
             for (row, state) in self.words[at..at + count].iter_mut().enumerate() {
                 *state = state_byte(&stream.loops, (start + row) as u64).into();
             }
@@ -215,7 +247,7 @@ impl Columns {
         let bytes = width as usize / 8;
         let rows = &stream.bytes[start * lanes * bytes..][..count * lanes * bytes];
         for lane in 0..lanes {
-            let at = self.at[value + lane];
+            let at = self.at(value + lane);
             let column = &mut self.words[at..at + count];
             let elements = rows.chunks_exact(lanes * bytes);
             match bytes {
@@ -255,8 +287,9 @@ impl Columns {
         instruction: &Instruction<'_>,
         count: usize,
     ) {
+        let block = self.block;
         let (values, columns) = self.words.split_at_mut(own);
-        let columns = &mut columns[..instruction.words * BLOCK];
+        let columns = &mut columns[..instruction.words * block];
         columns.fill(0);
         let mut low = 0;
         for part in operand.parts() {
@@ -267,13 +300,13 @@ impl Columns {
                     .min(u64::BITS - from % u64::BITS)
                     .min(u64::BITS - low % u64::BITS);
                 let word = (from / u64::BITS) as usize;
-                if word >= self.counts[part.value] {
+                if word >= self.counts[part.value - self.first] {
                     // Bits above the value are zero; they take their place all the same.
                     low += end - from;
                     break;
                 }
-                let source = &values[self.at[part.value] + word * BLOCK..][..count];
-                let column = &mut columns[(low / u64::BITS) as usize * BLOCK..][..count];
+                let source = &values[self.at[part.value - self.first] + word * block..][..count];
+                let column = &mut columns[(low / u64::BITS) as usize * block..][..count];
                 let (down, up, mask) = (
                     from % u64::BITS,
                     low % u64::BITS,
@@ -289,7 +322,7 @@ impl Columns {
         if !operand.qualified {
             for word in 0..instruction.words {
                 let mask = instruction.mask(word);
-                columns[word * BLOCK..][..count]
+                columns[word * block..][..count]
                     .iter_mut()
                     .for_each(|bits| *bits &= mask);
             }
@@ -299,7 +332,8 @@ impl Columns {
     /// A function of the operands: column by column.
     fn apply(&mut self, unit: &Unit<'_>, step: &Step<'_, '_>, count: usize) {
         let instruction = step.instruction;
-        let Some(&result) = self.at.get(unit.first_value) else {
+        let block = self.block;
+        let Some(&result) = self.at.get(unit.first_value - self.first) else {
             return;
         };
         let columns: Vec<usize> = step
@@ -308,12 +342,12 @@ impl Columns {
             .map(|source| self.column(source))
             .collect();
         for word in 0..instruction.words {
-            let (before, rest) = self.words.split_at_mut(result + word * BLOCK);
-            let (out, after) = rest.split_at_mut(BLOCK);
+            let (before, rest) = self.words.split_at_mut(result + word * block);
+            let (out, after) = rest.split_at_mut(block);
             let out = &mut out[..count];
-            let first_after = result + (word + 1) * BLOCK;
+            let first_after = result + (word + 1) * block;
             let column = |index: usize| {
-                let at = columns[index] + word * BLOCK;
+                let at = columns[index] + word * block;
                 if at < first_after {
                     &before[at..at + count]
                 } else {
@@ -339,14 +373,14 @@ impl Columns {
             }
         }
         for value in unit.first_value..unit.first_value + unit.values {
-            let Some(flags) = self.flags[value] else {
+            let Some(flags) = self.flags(value) else {
                 continue;
             };
             let (before, own) = self.valid.split_at_mut(flags);
             let own = &mut own[..count];
             own.fill(1);
             for part in instruction.operands.iter().flat_map(Operand::parts) {
-                if let Some(flags) = self.flags[part.value] {
+                if let Some(flags) = self.flags[part.value - self.first] {
                     own.iter_mut()
                         .zip(&before[flags..])
                         .for_each(|(own, other)| *own &= other);
@@ -358,7 +392,7 @@ impl Columns {
     /// A small machine: row by row.
     fn fire(&mut self, unit: &Unit<'_>, step: &mut Step<'_, '_>, count: usize) {
         let instruction = step.instruction;
-        let words = instruction.words;
+        let (words, block) = (instruction.words, self.block);
         let columns: Vec<usize> = step
             .sources
             .iter()
@@ -370,10 +404,11 @@ impl Columns {
         for row in 0..count {
             for (index, at) in columns.iter().enumerate() {
                 for word in 0..words {
-                    operands[index * words + word] = self.words[at + word * BLOCK + row];
+                    operands[index * words + word] = self.words[at + word * block + row];
                 }
                 let counts = |part: &super::plan::Part| {
-                    self.flags[part.value].is_none_or(|flags| self.valid[flags + row] != 0)
+                    self.flags(part.value)
+                        .is_none_or(|flags| self.valid[flags + row] != 0)
                 };
                 valid[index] = instruction.operands[index].parts().iter().all(counts);
             }
@@ -381,10 +416,11 @@ impl Columns {
             for (value, result) in
                 (unit.first_value..unit.first_value + unit.values).zip(results.chunks_exact(words))
             {
+                let at = self.at(value);
                 for (word, bits) in result.iter().enumerate() {
-                    self.words[self.at[value] + word * BLOCK + row] = *bits;
+                    self.words[at + word * block + row] = *bits;
                 }
-                if let Some(flags) = self.flags[value] {
+                if let Some(flags) = self.flags(value) {
                     self.valid[flags + row] = (!fired.discard).into();
                 }
             }
@@ -393,30 +429,20 @@ impl Columns {
 
     fn column(&self, source: &Source) -> usize {
         match source {
-            Source::Value(value) => self.at[*value],
+            Source::Value(value) => self.at(*value),
             Source::Own(own) => *own,
         }
     }
 
     fn collect(&self, operands: &[Operand], collector: &mut Collector, count: usize) {
         let (bytes, lanes) = (collector.bytes, collector.lanes);
-        let start = collector.data.len();
-        collector.data.resize(start + count * lanes * bytes, 0);
-        let rows = &mut collector.data[start..];
-        for (lane, operand) in operands.iter().take(lanes).enumerate() {
-            let column = self.lane(operand, count);
-            let elements = rows.chunks_exact_mut(lanes * bytes).zip(&*column);
-            match bytes {
-                1 => elements.for_each(|(row, word)| row[lane] = *word as u8),
-                2 => elements.for_each(|(row, word)| {
-                    row[lane * 2..][..2].copy_from_slice(&(*word as u16).to_le_bytes());
-                }),
-                4 => elements.for_each(|(row, word)| {
-                    row[lane * 4..][..4].copy_from_slice(&(*word as u32).to_le_bytes());
-                }),
-                _ => elements.for_each(|(row, word)| {
-                    row[lane * 8..][..8].copy_from_slice(&word.to_le_bytes());
-                }),
+        collector.taken += count as u64;
+        if let Some(data) = &mut collector.data {
+            let start = data.len();
+            data.resize(start + count * lanes * bytes, 0);
+            for (lane, operand) in operands.iter().take(lanes).enumerate() {
+                let column = self.lane(operand, count);
+                scatter(&mut data[start..], &column, lane, lanes, bytes);
             }
         }
         let Some(valid) = &mut collector.valid else {
@@ -428,7 +454,7 @@ impl Columns {
             for flags in operand
                 .parts()
                 .iter()
-                .filter_map(|part| self.flags[part.value])
+                .filter_map(|part| self.flags(part.value))
             {
                 for (row, flag) in valid[start..]
                     .chunks_exact_mut(lanes)
@@ -445,7 +471,7 @@ impl Columns {
         if let [part] = operand.parts()
             && part.low == 0
         {
-            return (&self.words[self.at[part.value]..][..count]).into();
+            return (&self.words[self.at(part.value)..][..count]).into();
         }
         let mut column = vec![
             if let Feed::Constant(constant) = operand.feed {
@@ -462,7 +488,8 @@ impl Columns {
                 let bits = (part.low + part.width - bit).min(u64::BITS);
                 for (row, out) in column.iter_mut().enumerate() {
                     let word = |bit: u32| {
-                        self.words[self.at[part.value] + (bit / u64::BITS) as usize * BLOCK + row]
+                        self.words
+                            [self.at(part.value) + (bit / u64::BITS) as usize * self.block + row]
                     };
                     let down = bit % u64::BITS;
                     let low = word(bit) >> down;
@@ -482,6 +509,23 @@ impl Columns {
     }
 }
 
+/// Puts a lane of so many bytes into its rows.
+fn scatter(rows: &mut [u8], column: &[u64], lane: usize, lanes: usize, bytes: usize) {
+    let elements = rows.chunks_exact_mut(lanes * bytes).zip(column);
+    match bytes {
+        1 => elements.for_each(|(row, word)| row[lane] = *word as u8),
+        2 => elements.for_each(|(row, word)| {
+            row[lane * 2..][..2].copy_from_slice(&(*word as u16).to_le_bytes());
+        }),
+        4 => elements.for_each(|(row, word)| {
+            row[lane * 4..][..4].copy_from_slice(&(*word as u32).to_le_bytes());
+        }),
+        _ => elements.for_each(|(row, word)| {
+            row[lane * 8..][..8].copy_from_slice(&word.to_le_bytes());
+        }),
+    }
+}
+
 fn gather<'b>(column: &mut [u64], rows: impl Iterator<Item = &'b [u8]>, of: impl Fn(&[u8]) -> u64) {
     for (out, row) in column.iter_mut().zip(rows) {
         *out = of(row);
@@ -497,43 +541,54 @@ pub(super) struct Collector {
     index: usize,
     bytes: usize,
     lanes: usize,
-    data: Vec<u8>,
+    /// Rows so far.
+    taken: u64,
+    /// Their bytes, where they are kept.
+    data: Option<Vec<u8>>,
+    /// For each lane whether it counts, where it may not.
     valid: Option<Vec<u8>>,
 }
 
+/// What has come out of an output port.
+pub(super) struct Collected {
+    /// Which one.
+    pub(super) index: usize,
+    /// The rows, without bytes where they were not kept.
+    pub(super) rows: Rows,
+    /// The rows among all that came which have a lane that counts, where others were left out.
+    pub(super) counting: Option<Vec<u64>>,
+}
+
 impl Collector {
-    fn new(
+    pub(super) fn new(
         index: usize,
         width: u32,
         lanes: usize,
         may_drop: bool,
-        rows: usize,
-        budget: &mut u64,
-    ) -> Result<Collector, Stop> {
-        let bytes = width as usize / 8;
-        let size = rows as u128 * lanes as u128 * (bytes as u128 + u128::from(may_drop));
-        *budget = u64::try_from(size)
-            .ok()
-            .and_then(|size| budget.checked_sub(size))
-            .ok_or(Stop::TooLarge { limit: 0 })?;
-        Ok(Collector {
-            index,
-            bytes,
-            lanes,
-            data: Vec::with_capacity(rows * lanes * bytes),
-            valid: may_drop.then(Vec::new),
-        })
-    }
-
-    /// For rows that come one by one.
-    pub(super) fn growing(index: usize, width: u32, lanes: usize) -> Collector {
+        keep: bool,
+    ) -> Collector {
         Collector {
             index,
             bytes: width as usize / 8,
             lanes,
-            data: Vec::new(),
-            valid: Some(Vec::new()),
+            taken: 0,
+            data: keep.then(Vec::new),
+            valid: may_drop.then(Vec::new),
         }
+    }
+
+    /// Makes room for rows to come.
+    fn with_room(mut self, rows: usize, budget: &mut u64) -> Result<Collector, Stop> {
+        let flags = u128::from(self.valid.is_some());
+        let size = rows as u128 * self.lanes as u128 * (self.bytes as u128 + flags);
+        *budget = u64::try_from(size)
+            .ok()
+            .and_then(|size| budget.checked_sub(size))
+            .ok_or(Stop::TooLarge { limit: 0 })?;
+        if let Some(data) = &mut self.data {
+            data.reserve_exact(rows * self.lanes * self.bytes);
+        }
+        Ok(self)
     }
 
     /// Adds a row.
@@ -546,9 +601,11 @@ impl Collector {
         *budget = budget
             .checked_sub(size)
             .ok_or(Stop::TooLarge { limit: 0 })?;
+        self.taken += 1;
         for (word, counts) in row {
-            self.data
-                .extend_from_slice(&word.to_le_bytes()[..self.bytes]);
+            if let Some(data) = &mut self.data {
+                data.extend_from_slice(&word.to_le_bytes()[..self.bytes]);
+            }
             if let Some(valid) = &mut self.valid {
                 valid.push(counts.into());
             }
@@ -557,46 +614,44 @@ impl Collector {
     }
 
     /// Leaves out rows in which nothing counts.
-    pub(super) fn finish(self) -> (usize, Rows) {
+    pub(super) fn finish(self) -> Collected {
         let Collector {
             index,
             bytes,
             lanes,
-            mut data,
+            taken,
+            data,
             valid,
         } = self;
-        let row_bytes = lanes * bytes;
-        let rows = data.len() / row_bytes.max(1);
-        let Some(mut valid) = valid else {
-            return (
-                index,
-                Rows {
-                    count: rows as u64,
-                    bytes: data,
-                    valid: None,
-                    dropped: 0,
-                },
-            );
+        let mut rows = Rows {
+            count: taken,
+            bytes: data.unwrap_or_default(),
+            valid: None,
+            dropped: 0,
         };
-        let mut kept = 0;
-        for row in 0..rows {
-            if valid[row * lanes..][..lanes].contains(&1) {
-                data.copy_within(row * row_bytes..(row + 1) * row_bytes, kept * row_bytes);
-                valid.copy_within(row * lanes..(row + 1) * lanes, kept * lanes);
-                kept += 1;
+        let mut counting = None;
+        if let Some(mut valid) = valid {
+            let counts = |row: &u64| valid[*row as usize * lanes..][..lanes].contains(&1);
+            let kept: Vec<u64> = (0..taken).filter(counts).collect();
+            for (to, from) in kept.iter().map(|row| *row as usize).enumerate() {
+                valid.copy_within(from * lanes..(from + 1) * lanes, to * lanes);
+                if !rows.bytes.is_empty() {
+                    let row = lanes * bytes;
+                    rows.bytes
+                        .copy_within(from * row..(from + 1) * row, to * row);
+                }
             }
+            rows.count = kept.len() as u64;
+            rows.dropped = taken - rows.count;
+            rows.bytes.truncate(kept.len() * lanes * bytes);
+            valid.truncate(kept.len() * lanes);
+            rows.valid = valid.contains(&0).then_some(valid);
+            counting = (rows.dropped > 0).then_some(kept);
         }
-        data.truncate(kept * row_bytes);
-        valid.truncate(kept * lanes);
-        let valid = valid.contains(&0).then_some(valid);
-        (
+        Collected {
             index,
-            Rows {
-                count: kept as u64,
-                bytes: data,
-                valid,
-                dropped: (rows - kept) as u64,
-            },
-        )
+            rows,
+            counting,
+        }
     }
 }

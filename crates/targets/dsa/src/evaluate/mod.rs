@@ -33,11 +33,13 @@
 //! of rows are computed node by node ([`Strategy::Automatic`]). Elsewhere tokens move one by one. Both ways give the same.
 
 mod block;
+mod fabric;
 mod plan;
 mod state;
 mod stuck;
 mod token;
 
+pub(crate) use fabric::Fabric;
 pub use plan::Refusal;
 pub use state::state_byte;
 pub use stuck::Waiting;
@@ -45,7 +47,7 @@ pub use stuck::Waiting;
 use crate::graph::{Graph, NodeId, NodeKind, Port};
 use chipless_model::Limits;
 use index_vec::IndexVec;
-use plan::Plan;
+use plan::{Component, Kind, Plan};
 use std::borrow::Cow;
 
 /// Tokens that wait for a consumer, at most: the depth of the real simulator's queues.
@@ -55,7 +57,7 @@ pub const QUEUE: usize = 8;
 pub const MAX_HELD: u32 = 1 << 20;
 
 /// Rows for an input port.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stream<'a> {
     /// The loops that the rows form, outermost first; their product is the number of rows.
     pub loops: Vec<u64>,
@@ -105,11 +107,24 @@ pub struct Rows {
     pub dropped: u64,
 }
 
-/// What a graph computed.
+/// How many rows come out of an output port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Evaluation {
+pub struct Count {
+    /// Rows with at least one lane that counts.
+    pub rows: u64,
+    /// Rows in which no lane counts; they are left out.
+    pub dropped: u64,
+    /// Whether some lanes of the rows that come out do not count.
+    pub partial: bool,
+    /// Where rows of a regular part are left out: the rows of the inputs that those which come out belong to.
+    pub counting: Option<Vec<u64>>,
+}
+
+/// How far streams go in a graph: what data decide about its time and the length of its outputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Course {
     /// For each output port, in the order of [`Graph::outputs`].
-    pub outputs: Vec<Rows>,
+    pub counts: Vec<Count>,
     /// For each input port, in the order of [`Graph::inputs`], how many of its rows entered.
     pub taken: Vec<u64>,
     /// How often each node fired: rows for ports, executions for instructions, those that abstain included.
@@ -120,6 +135,15 @@ pub struct Evaluation {
     pub parts: Vec<Part>,
 }
 
+/// What a graph computed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evaluation {
+    /// For each output port, in the order of [`Graph::outputs`].
+    pub outputs: Vec<Rows>,
+    /// How far streams went.
+    pub course: Course,
+}
+
 /// A connected part of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
@@ -127,6 +151,8 @@ pub struct Part {
     pub nodes: Vec<NodeId>,
     /// Whether every node fires once for each row of every input.
     pub regular: bool,
+    /// How many of its instructions remember something from one row to the next.
+    pub memories: usize,
 }
 
 /// The sub-graphs of a graph as parts, for a graph that cannot be executed: regular where its inputs have equally many rows.
@@ -146,6 +172,7 @@ pub(crate) fn parts(graph: &Graph, rows: &[u64]) -> Vec<Part> {
         Part {
             nodes,
             regular: own.all(|rows| Some(rows) == first),
+            memories: 0,
         }
     };
     graph
@@ -173,6 +200,16 @@ pub enum Stop {
 }
 
 impl Stop {
+    /// The same with the limit that was exceeded.
+    fn at(self, limits: &Limits) -> Stop {
+        match self {
+            Stop::TooLarge { .. } => Stop::TooLarge {
+                limit: limits.memory_bytes,
+            },
+            other => other,
+        }
+    }
+
     /// The node that it is about, where it is about one.
     pub fn node(&self) -> Option<NodeId> {
         match self {
@@ -204,58 +241,114 @@ impl Stop {
 }
 
 /// Evaluates a graph on a stream for each of its input ports, in the order of [`Graph::inputs`].
+///
+/// # Errors
+/// The graph cannot be executed, or not on these streams.
 pub fn evaluate(
     graph: &Graph,
     inputs: &[Stream<'_>],
     settings: Settings,
     limits: &Limits,
 ) -> Result<Evaluation, Stop> {
+    go(graph, inputs, settings, limits, true)
+}
+
+/// Finds how far streams go, and keeps no rows. Parts in which data decide nothing of that are not executed.
+///
+/// # Errors
+/// As of [`evaluate`].
+pub fn course(
+    graph: &Graph,
+    inputs: &[Stream<'_>],
+    settings: Settings,
+    limits: &Limits,
+) -> Result<Course, Stop> {
+    go(graph, inputs, settings, limits, false).map(|evaluation| evaluation.course)
+}
+
+fn go(
+    graph: &Graph,
+    inputs: &[Stream<'_>],
+    settings: Settings,
+    limits: &Limits,
+    keep: bool,
+) -> Result<Evaluation, Stop> {
     let plan = Plan::new(graph, settings.slices_as_ranges).map_err(Stop::Refused)?;
     check(graph, inputs)?;
-    let mut evaluation = Evaluation {
-        outputs: vec![Rows::default(); plan.outputs],
+    let mut outputs = vec![Rows::default(); if keep { plan.outputs } else { 0 }];
+    let mut course = Course {
+        counts: vec![Count::default(); plan.outputs],
         taken: vec![0; inputs.len()],
         firings: graph.nodes.iter().map(|_| 0).collect(),
         waiting: Vec::new(),
         parts: Vec::new(),
     };
     let mut budget = limits.memory_bytes;
-    let mut columns = block::Columns::new(&plan);
+    let mut columns = block::Columns::default();
     let mut channels = token::Channels::new(&plan);
-    for part in plan.parts() {
+    for part in (0..plan.parts()).map(|number| plan.part(number)) {
         let regular = part.is_regular(inputs);
-        evaluation.parts.push(Part {
+        course.parts.push(Part {
             nodes: part.units.iter().map(|unit| unit.node).collect(),
             regular,
+            memories: part.memories().count(),
         });
-        if settings.strategy == Strategy::Automatic && regular {
-            block::run(
-                &plan,
-                &part,
-                inputs,
-                &mut columns,
-                &mut evaluation,
-                &mut budget,
-            )
+        let collected = if settings.strategy == Strategy::Automatic && regular {
+            course.regular(part, inputs);
+            if !keep && !block::drops(part) {
+                continue;
+            }
+            let mut memory = vec![block::Memory::default(); part.memories().count()];
+            let rows = 0..part.rows(inputs) as usize;
+            let columns = &mut columns;
+            block::run(part, inputs, rows, &mut memory, columns, keep, &mut budget)
         } else {
-            token::run(
-                &plan,
-                &part,
-                inputs,
-                &mut channels,
-                &mut evaluation,
-                &mut budget,
-                limits,
-            )
+            let room = (limits.findings as usize).saturating_sub(course.waiting.len());
+            let channels = &mut channels;
+            token::run(&plan, part, inputs, channels, keep, &mut budget, room)
+                .map(|ran| course.irregular(part, ran))
         }
-        .map_err(|stop| match stop {
-            Stop::TooLarge { .. } => Stop::TooLarge {
-                limit: limits.memory_bytes,
-            },
-            other => other,
-        })?;
+        .map_err(|stop| stop.at(limits))?;
+        for found in collected {
+            course.counts[found.index] = Count {
+                rows: found.rows.count,
+                dropped: found.rows.dropped,
+                partial: found.rows.valid.is_some(),
+                counting: found.counting.filter(|_| regular),
+            };
+            if keep {
+                outputs[found.index] = found.rows;
+            }
+        }
     }
-    Ok(evaluation)
+    Ok(Evaluation { outputs, course })
+}
+
+impl Course {
+    /// Every node of a part fires once for each row.
+    fn regular(&mut self, part: Component<'_, '_>, inputs: &[Stream<'_>]) {
+        let rows = part.rows(inputs);
+        for unit in part.units {
+            self.firings[unit.node] = rows;
+            match unit.kind {
+                Kind::Input { index, .. } => self.taken[index] = rows,
+                Kind::Output { index, .. } => self.counts[index].rows = rows,
+                Kind::Instruction(_) => {}
+            }
+        }
+    }
+
+    /// Takes in what became of a part; what came out of it.
+    fn irregular(&mut self, part: Component<'_, '_>, ran: token::Ran) -> Vec<block::Collected> {
+        for (unit, count) in part.units.iter().zip(ran.counts) {
+            self.firings[unit.node] = count;
+            if let Kind::Input { index, .. } = unit.kind {
+                self.taken[index] = count;
+            }
+        }
+        self.waiting.extend(ran.waiting);
+        ran.outputs
+    }
 }
 
 /// Why a graph cannot be evaluated, whatever its streams; empty where it can.

@@ -1,8 +1,9 @@
 //! A graph made ready to be executed: operations resolved, operands as slices of numbered values, nodes in connected parts.
 
 use super::{Stream, stuck};
-use crate::graph::{Actions, ArrayKind, Control, Graph, NodeId, NodeKind, Role, Source};
+use crate::graph::{Actions, ArrayKind, Control, EdgeId, Graph, NodeId, NodeKind, Role, Source};
 use crate::operations::{self, Firing, Meaning, NoMeaning, REGISTERS, RESULTS};
+use std::ops::Range;
 
 /// Why a node cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +51,13 @@ impl Operand {
         match &self.feed {
             Feed::Parts(parts) => parts,
             _ => &[],
+        }
+    }
+
+    fn parts_mut(&mut self) -> &mut [Part] {
+        match &mut self.feed {
+            Feed::Parts(parts) => parts,
+            _ => &mut [],
         }
     }
 }
@@ -110,33 +118,47 @@ impl Unit<'_> {
             Kind::Output { operands, .. } => operands,
         }
     }
+
+    fn operands_mut(&mut self) -> &mut [Operand] {
+        match &mut self.kind {
+            Kind::Input { .. } => &mut [],
+            Kind::Instruction(instruction) => &mut instruction.operands,
+            Kind::Output { operands, .. } => operands,
+        }
+    }
 }
 
 /// A value.
 #[derive(Clone, Debug)]
-pub(super) struct Value {
+pub(super) struct Value<'g> {
     /// Words of a token.
     pub(super) words: usize,
     pub(super) width: u32,
-    /// Edges to nodes that are executed.
-    pub(super) uses: Vec<usize>,
+    /// Edges that carry it, those into arrays included.
+    pub(super) uses: &'g [EdgeId],
 }
 
 /// A graph made ready to be executed.
 #[derive(Debug)]
 pub(super) struct Plan<'g> {
     pub(super) graph: &'g Graph,
-    /// In the order of the graph: a node stands behind all that it consumes.
+    /// Part by part, in each in the order of the graph: a node stands behind all that it consumes.
     pub(super) units: Vec<Unit<'g>>,
-    pub(super) values: Vec<Value>,
+    /// In the order of the units that make them.
+    pub(super) values: Vec<Value<'g>>,
+    pub(super) inputs: usize,
     pub(super) outputs: usize,
-    part_of: Vec<usize>,
+    /// The units of each connected part, and their values.
+    parts: Vec<(Range<usize>, Range<usize>)>,
 }
 
 /// A connected part of a graph.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Component<'p, 'g> {
-    pub(super) units: Vec<&'p Unit<'g>>,
+    pub(super) units: &'p [Unit<'g>],
+    /// The number of its first value.
+    pub(super) first_value: usize,
+    pub(super) values: &'p [Value<'g>],
 }
 
 /// What a firing did.
@@ -189,12 +211,12 @@ impl<'g> Plan<'g> {
             graph,
             units: Vec::new(),
             values: Vec::new(),
+            inputs: 0,
             outputs: 0,
-            part_of: Vec::new(),
+            parts: Vec::new(),
         };
         let mut first_values: Vec<usize> = Vec::with_capacity(graph.nodes.len());
         let mut refusals = Vec::new();
-        let mut inputs = 0;
         for (id, node) in graph.nodes.iter_enumerated() {
             let first_value = plan.values.len();
             first_values.push(first_value);
@@ -202,9 +224,9 @@ impl<'g> Plan<'g> {
             let kind = match &node.kind {
                 NodeKind::Array(_) => continue,
                 NodeKind::Input(port) => {
-                    inputs += 1;
+                    plan.inputs += 1;
                     Ok(Kind::Input {
-                        index: inputs - 1,
+                        index: plan.inputs - 1,
                         width: port.width,
                         lanes: port.lanes as usize,
                         stated: port.stated && node.values.len() > port.lanes as usize,
@@ -252,23 +274,10 @@ impl<'g> Plan<'g> {
                 }
                 Err(reason) => refusals.push(Refusal { node: id, reason }),
             }
-            let runs = |edge: &&crate::graph::EdgeId| {
-                !matches!(
-                    graph.nodes[graph.edges[**edge].sink].kind,
-                    NodeKind::Array(_)
-                )
-            };
-            plan.values.extend(node.values.iter().map(|value| {
-                Value {
-                    words: value.width.div_ceil(u64::BITS).max(1) as usize,
-                    width: value.width,
-                    uses: value
-                        .uses
-                        .iter()
-                        .filter(runs)
-                        .map(|edge| edge.index())
-                        .collect(),
-                }
+            plan.values.extend(node.values.iter().map(|value| Value {
+                words: value.width.div_ceil(u64::BITS).max(1) as usize,
+                width: value.width,
+                uses: &value.uses,
             }));
         }
         plan.feed_back(&mut refusals);
@@ -329,9 +338,9 @@ impl<'g> Plan<'g> {
         }
     }
 
-    /// Finds the connected parts.
+    /// Finds the connected parts, and puts units and values in their order.
     fn connect(&mut self) {
-        let mut parts = Parts {
+        let mut sets = Sets {
             parent: (0..self.units.len()).collect(),
         };
         let mut maker = vec![usize::MAX; self.values.len()];
@@ -344,40 +353,81 @@ impl<'g> Plan<'g> {
         }
         for (at, unit) in self.units.iter().enumerate() {
             for part in unit.operands().iter().flat_map(Operand::parts) {
-                parts.join(at, maker[part.value]);
+                sets.join(at, maker[part.value]);
             }
             if let Kind::Input {
                 feedback: Some(output),
                 ..
             } = unit.kind
             {
-                parts.join(at, outputs[output]);
+                sets.join(at, outputs[output]);
             }
         }
-        self.part_of = (0..self.units.len()).map(|at| parts.root(at)).collect();
+        // A part has the number of its first unit, which is the root of its set.
+        let mut order: Vec<(usize, usize)> = (0..self.units.len())
+            .map(|at| (sets.root(at), at))
+            .collect();
+        order.sort_unstable();
+        self.sort(&order);
     }
 
-    /// The connected parts, each with its units in the order of the graph.
-    pub(super) fn parts(&self) -> Vec<Component<'_, 'g>> {
-        let mut slots = vec![usize::MAX; self.units.len()];
-        let mut parts: Vec<Component<'_, 'g>> = Vec::new();
-        for (unit, root) in self.units.iter().zip(&self.part_of) {
-            if slots[*root] == usize::MAX {
-                slots[*root] = parts.len();
-                parts.push(Component { units: Vec::new() });
+    /// Puts units in an order, each with the part that it belongs to, and values in the order of the units.
+    fn sort(&mut self, order: &[(usize, usize)]) {
+        let mut units: Vec<Option<Unit<'g>>> = self.units.drain(..).map(Some).collect();
+        let old = std::mem::take(&mut self.values);
+        let mut numbers = vec![usize::MAX; old.len()];
+        let mut part = None;
+        for (root, at) in order {
+            let Some(mut unit) = units[*at].take() else {
+                continue;
+            };
+            let (first, own) = (
+                self.values.len(),
+                unit.first_value..unit.first_value + unit.values,
+            );
+            for (number, value) in (first..).zip(own) {
+                numbers[value] = number;
+                self.values.push(old[value].clone());
             }
-            parts[slots[*root]].units.push(unit);
+            unit.first_value = first;
+            if part.replace(*root) != Some(*root) {
+                let start = self.units.len();
+                self.parts.push((start..start, first..first));
+            }
+            self.units.push(unit);
+            if let Some((units, values)) = self.parts.last_mut() {
+                (units.end, values.end) = (self.units.len(), self.values.len());
+            }
         }
-        parts
+        for unit in &mut self.units {
+            for part in unit.operands_mut().iter_mut().flat_map(Operand::parts_mut) {
+                part.value = numbers[part.value];
+            }
+        }
+    }
+
+    /// How many connected parts there are.
+    pub(super) fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// A connected part, by its number in the order of their first nodes.
+    pub(super) fn part(&self, number: usize) -> Component<'_, 'g> {
+        let (units, values) = self.parts[number].clone();
+        Component {
+            units: &self.units[units],
+            first_value: values.start,
+            values: &self.values[values],
+        }
     }
 }
 
 /// Sets that are joined, with short paths to their roots.
-struct Parts {
+struct Sets {
     parent: Vec<usize>,
 }
 
-impl Parts {
+impl Sets {
     fn root(&mut self, mut at: usize) -> usize {
         while self.parent[at] != at {
             self.parent[at] = self.parent[self.parent[at]];
@@ -440,8 +490,8 @@ fn ready<'g>(
         width,
         words: width.div_ceil(u64::BITS).max(1) as usize,
         operands,
-        control: instruction.control.as_ref(),
-        self_control: instruction.self_control.as_ref(),
+        control: instruction.control.as_deref(),
+        self_control: instruction.self_control.as_deref(),
         registers: node.values.iter().map(|value| &*value.registers).collect(),
     })
 }
@@ -459,6 +509,12 @@ impl Instruction<'_> {
             && self.control.is_none()
             && self.self_control.is_none()
             && !matches!(self.meaning, Meaning::Step(_))
+    }
+
+    /// Whether it remembers something from one firing to the next.
+    pub(super) fn remembers(&self) -> bool {
+        matches!(self.meaning, Meaning::Step(_))
+            || self.registers.iter().any(|registers| !registers.is_empty())
     }
 
     /// Whether it may hold an operand or abstain.
@@ -570,9 +626,26 @@ impl Instruction<'_> {
     }
 }
 
-impl Component<'_, '_> {
+impl<'p, 'g> Component<'p, 'g> {
+    /// Its instructions that remember something, in order.
+    pub(super) fn memories(self) -> impl Iterator<Item = &'p Instruction<'g>> {
+        self.units.iter().filter_map(|unit| match &unit.kind {
+            Kind::Instruction(instruction) if instruction.remembers() => Some(instruction),
+            _ => None,
+        })
+    }
+
+    /// Rows of its first input; 0 where it has none.
+    pub(super) fn rows(self, inputs: &[Stream<'_>]) -> u64 {
+        let input = self.units.iter().find_map(|unit| match unit.kind {
+            Kind::Input { index, .. } => Some(index),
+            _ => None,
+        });
+        input.map_or(0, |index| inputs[index].rows())
+    }
+
     /// Whether every node fires once for each row of the inputs.
-    pub(super) fn is_regular(&self, inputs: &[Stream<'_>]) -> bool {
+    pub(super) fn is_regular(self, inputs: &[Stream<'_>]) -> bool {
         let mut rows = None;
         self.units.iter().all(|unit| match &unit.kind {
             Kind::Input {

@@ -1,12 +1,12 @@
 //! Token by token: for parts in which operands are held, results left out, or streams come back.
 
+use super::block::Collected;
 use super::block::Collector;
 use super::plan::{Component, Feed, Instruction, Kind, Operand, Part, Plan, Unit, low_bits};
 use super::stuck::{Waiting, name};
-use super::{Evaluation, MAX_HELD, QUEUE, Stop, Stream, state_byte};
-use crate::graph::NodeId;
+use super::{MAX_HELD, QUEUE, Stop, Stream, state_byte};
+use crate::graph::{EdgeId, NodeId};
 use crate::operations::{REGISTERS, RESULTS};
-use chipless_model::Limits;
 use std::collections::VecDeque;
 
 /// Tokens on their way to an operand.
@@ -57,7 +57,7 @@ struct Slot {
 
 struct Machine<'r, 'p, 'g> {
     plan: &'r Plan<'g>,
-    part: &'r Component<'p, 'g>,
+    part: Component<'p, 'g>,
     inputs: &'r [Stream<'r>],
     channels: &'r mut Channels,
     slots: Vec<Slot>,
@@ -86,16 +86,25 @@ impl Channels {
     }
 }
 
+/// What became of a part.
+pub(super) struct Ran {
+    pub(super) outputs: Vec<Collected>,
+    /// For each unit how many rows it took, or how often it fired.
+    pub(super) counts: Vec<u64>,
+    pub(super) waiting: Vec<Waiting>,
+}
+
+/// Moves tokens until nothing moves. Without `keep`, rows that come out are counted and not kept; of what waits, `room` units are named at most.
 pub(super) fn run(
     plan: &Plan<'_>,
-    part: &Component<'_, '_>,
+    part: Component<'_, '_>,
     inputs: &[Stream<'_>],
     channels: &mut Channels,
-    evaluation: &mut Evaluation,
+    keep: bool,
     budget: &mut u64,
-    limits: &Limits,
-) -> Result<(), Stop> {
-    let mut machine = Machine::new(plan, part, inputs, channels);
+    room: usize,
+) -> Result<Ran, Stop> {
+    let mut machine = Machine::new(plan, part, inputs, channels, keep);
     let mut moved = true;
     while moved {
         moved = false;
@@ -105,39 +114,35 @@ pub(super) fn run(
             }
         }
     }
-    for (unit, slot) in part.units.iter().zip(&machine.slots) {
-        evaluation.firings[unit.node] = slot.count;
-        if let Kind::Input { index, .. } = unit.kind {
-            evaluation.taken[index] = slot.count;
-        }
-    }
-    let room = (limits.findings as usize).saturating_sub(evaluation.waiting.len());
-    evaluation.waiting.extend(machine.waiting().take(room));
+    let mut ran = Ran {
+        outputs: Vec::new(),
+        counts: machine.slots.iter().map(|slot| slot.count).collect(),
+        waiting: machine.waiting().take(room).collect(),
+    };
     // What is over makes room.
-    for unit in &part.units {
+    for unit in part.units {
         for part in unit.operands().iter().flat_map(Operand::parts) {
             machine.channels.queues[part.edge] = None;
         }
         if let Kind::Output { index, .. } = unit.kind {
             machine.channels.feedback[index] = None;
-            if let Some(collector) = machine.channels.collectors[index].take() {
-                let (index, rows) = collector.finish();
-                evaluation.outputs[index] = rows;
-            }
+            let collector = machine.channels.collectors[index].take();
+            ran.outputs.extend(collector.map(Collector::finish));
         }
     }
-    Ok(())
+    Ok(ran)
 }
 
 impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
     fn new(
         plan: &'r Plan<'g>,
-        part: &'r Component<'p, 'g>,
+        part: Component<'p, 'g>,
         inputs: &'r [Stream<'r>],
         channels: &'r mut Channels,
+        keep: bool,
     ) -> Machine<'r, 'p, 'g> {
         let mut slots = Vec::with_capacity(part.units.len());
-        for unit in &part.units {
+        for unit in part.units {
             for part in unit.operands().iter().flat_map(Operand::parts) {
                 let words = plan.values[part.value].words;
                 channels.queues[part.edge] = Some(Queue {
@@ -155,7 +160,8 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
                     lanes,
                     ..
                 } => {
-                    channels.collectors[*index] = Some(Collector::growing(*index, *width, *lanes));
+                    let collector = Collector::new(*index, *width, *lanes, true, keep);
+                    channels.collectors[*index] = Some(collector);
                 }
                 Kind::Input {
                     feedback: Some(output),
@@ -196,7 +202,7 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
 
     /// Moves one unit one step on; `false` where it cannot move.
     fn step(&mut self, at: usize, budget: &mut u64) -> Result<bool, Stop> {
-        let unit = self.part.units[at];
+        let unit = &self.part.units[at];
         match &unit.kind {
             Kind::Input {
                 index,
@@ -352,10 +358,10 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
 
     /// Passes the values of a unit on to all consumers, if all of them have room; in a temporal group those that come next in turn.
     fn pass_on(&mut self, at: usize, temporal: bool) -> bool {
-        let unit = self.part.units[at];
+        let unit = &self.part.units[at];
         let room = |machine: &Self, value: usize| {
             machine.plan.values[value].uses.iter().all(|edge| {
-                machine.channels.queues[*edge]
+                machine.channels.queues[edge.index()]
                     .as_ref()
                     .is_none_or(|queue| queue.len < QUEUE)
             })
@@ -371,8 +377,8 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
                     return self.slots[at].passed > before;
                 }
                 let slot = &self.slots[at];
-                for edge in &self.plan.values[value].uses {
-                    if let Some(queue) = &mut self.channels.queues[*edge] {
+                for edge in self.plan.values[value].uses {
+                    if let Some(queue) = &mut self.channels.queues[edge.index()] {
                         queue.push(&slot.words[offset..offset + words], slot.valid);
                     }
                 }
@@ -400,13 +406,13 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
             .zip(&self.slots)
             .filter_map(move |(unit, slot)| {
                 if slot.full {
-                    let full = |edge: &&usize| {
-                        self.channels.queues[**edge]
+                    let full = |edge: &&EdgeId| {
+                        self.channels.queues[edge.index()]
                             .as_ref()
                             .is_some_and(|queue| queue.len == QUEUE)
                     };
                     let blocked = values(unit)
-                        .flat_map(|value| &self.plan.values[value].uses)
+                        .flat_map(|value| self.plan.values[value].uses)
                         .find(full)?;
                     let consumer = name(graph, graph.edges[*blocked].sink);
                     return Some(Waiting {

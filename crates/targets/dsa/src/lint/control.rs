@@ -119,7 +119,7 @@ fn accumulator(lint: &mut Lint<'_>, node: &Node, instruction: &Instruction) {
             Some(Source::Constant(value)) => *value == 0,
             Some(_) => false,
         };
-    let resets = |control: &Option<Control>| {
+    let resets = |control: &Option<Box<Control>>| {
         control.as_ref().is_some_and(|control| {
             control
                 .table

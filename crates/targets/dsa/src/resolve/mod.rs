@@ -21,7 +21,7 @@ use crate::syntax::{Lines, Span};
 use chipless_model::{Finding, Limits, Rule};
 use era::{era, slices_by_width};
 use index_vec::IndexVec;
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 use std::collections::{HashMap, HashSet};
 use symbols::{Bits, Meaning, Symbols};
 
@@ -31,6 +31,10 @@ pub(crate) const ARRAY_BYTES: u64 = 64;
 pub(crate) const STATE_BITS: u32 = 8;
 /// Bits of the widest operand: eight lanes of 64.
 const MAX_OPERAND_BITS: u32 = 512;
+
+/// Bytes that a value of a graph takes in memory with its node and what is made of it, and those of an edge, about.
+const VALUE_BYTES: u64 = 512;
+const EDGE_BYTES: u64 = 64;
 
 /// How the text of a file differs from the canonical form in ways that only resolution shows.
 #[derive(Clone, Debug, Default)]
@@ -75,10 +79,12 @@ pub(crate) fn resolve<'a>(
         names: HashMap::new(),
         slices_by_width: slices_by_width(file),
     };
+    let most_values = limits.declarations.min(limits.memory_bytes / VALUE_BYTES);
+    let most_edges = limits.transfers.min(limits.memory_bytes / EDGE_BYTES);
     let mut resolver = Resolver {
         file,
         lines,
-        limits,
+        most_values,
         graph,
         spelling,
         symbols: Symbols::default(),
@@ -94,12 +100,9 @@ pub(crate) fn resolve<'a>(
     };
     for statement in &file.statements {
         resolver.statement(statement);
-        if resolver.values > limits.declarations
-            || resolver.graph.edges.len() as u64 > limits.transfers
-        {
+        if resolver.values > most_values || resolver.graph.edges.len() as u64 > most_edges {
             let message = format!(
-                "the graph has more than {} values or {} edges, the limits declarations and transfers",
-                limits.declarations, limits.transfers
+                "the graph has more than {most_values} values or {most_edges} edges, as many as the limits declarations, transfers and memory_bytes allow"
             );
             resolver.report(&syntax::LIMIT, statement.span, message);
             break;
@@ -117,7 +120,8 @@ pub(crate) fn resolve<'a>(
 struct Resolver<'a, 'f> {
     file: &'f File<'a>,
     lines: &'f Lines<'a>,
-    limits: &'f Limits,
+    /// Values that there may be.
+    most_values: u64,
     graph: Graph,
     spelling: Spelling<'a>,
     symbols: Symbols<'a>,
@@ -194,14 +198,14 @@ impl<'a> Resolver<'a, '_> {
                 .into_iter()
                 .map(|(register, _)| register)
                 .collect(),
-            None => Vec::new(),
+            None => SmallVec::new(),
         };
         let values = &mut self.graph.nodes[node].values;
         values.push(Value {
             name,
             width,
             registers,
-            uses: Vec::new(),
+            uses: SmallVec::new(),
         });
         Bits {
             node,
@@ -260,7 +264,7 @@ impl<'a> Resolver<'a, '_> {
     /// Adds the edges of an operand, and the operand.
     fn connect(&mut self, sink: NodeId, role: Role, bits: &[Bits]) {
         let operand = self.graph.nodes[sink].operands.len() as u32;
-        let mut edges = Vec::with_capacity(bits.len());
+        let mut edges = SmallVec::with_capacity(bits.len());
         for &Bits {
             node,
             value,
@@ -325,8 +329,8 @@ impl<'a> Resolver<'a, '_> {
             Lanes::Plain => (false, 1),
             Lanes::Count(lanes) | Lanes::List(lanes) => (true, lanes),
         };
-        if u64::from(lanes) > self.limits.declarations {
-            self.values = self.limits.declarations + 1;
+        if u64::from(lanes) > self.most_values {
+            self.values = self.most_values + 1;
             return;
         }
         if vector {
@@ -369,7 +373,9 @@ impl<'a> Resolver<'a, '_> {
             }
             Direction::Output => {
                 let node = self.add(port.name.text, NodeKind::Output(description), span);
+                let operands = lanes as usize + usize::from(options.state.is_some());
                 self.graph.nodes[node].values.reserve_exact(1);
+                self.graph.nodes[node].operands.reserve_exact(operands);
                 for index in 0..lanes {
                     self.output_lane(node, port, &lane(index), index);
                 }

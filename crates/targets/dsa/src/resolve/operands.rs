@@ -231,7 +231,7 @@ impl<'a> Resolver<'a, '_> {
         &mut self,
         argument: &Argument<'a>,
         qualifier: Name<'a>,
-        control: &mut Option<Control>,
+        control: &mut Option<Box<Control>>,
     ) {
         if control.is_some() {
             self.report(
@@ -263,10 +263,10 @@ impl<'a> Resolver<'a, '_> {
                 }
             }
         }
-        *control = Some(Control {
+        *control = Some(Box::new(Control {
             mask: argument.mask.map_or(CONTROL_MASK, |(mask, _)| mask),
             table,
-        });
+        }));
     }
 
     fn actions(&mut self, entry: &Entry<'a>) -> Actions {

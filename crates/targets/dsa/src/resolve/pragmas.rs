@@ -67,12 +67,6 @@ impl<'a> Resolver<'a, '_> {
             "reuse" => &mut pragmas.reuse,
             "conc" => &mut pragmas.conc,
             "src" | "dest" | "op" => {
-                let text = Some(value.text.to_owned());
-                match key.text {
-                    "src" => pragmas.src = text,
-                    "dest" => pragmas.dest = text,
-                    _ => pragmas.op = text,
-                }
                 self.pending.push(key);
                 return;
             }

@@ -15,6 +15,10 @@ use chipless_model::{Finding, Limits, Rule};
 /// Calls inside calls, at most: no expression that anybody writes comes near.
 const MAX_NESTING: u32 = 200;
 
+/// Bytes that a statement, and a term of one, take in memory, about.
+const STATEMENT_BYTES: u64 = 512;
+const TERM_BYTES: u64 = 64;
+
 /// Reads a text. Statements that cannot be read are left out of the tree, and findings say why.
 pub fn parse<'a>(text: &'a [u8], lines: &Lines<'a>, limits: &Limits) -> (File<'a>, Vec<Finding>) {
     let mut findings = Findings::new(limits.findings);
@@ -41,15 +45,17 @@ pub fn parse<'a>(text: &'a [u8], lines: &Lines<'a>, limits: &Limits) -> (File<'a
         last: Span::default(),
         findings,
         depth: 0,
-        room: limits.transfers,
+        room: limits.transfers.min(limits.memory_bytes / TERM_BYTES),
     };
+    let most = limits
+        .declarations
+        .min(limits.memory_bytes / STATEMENT_BYTES);
     let mut file = File::default();
     let mut ended = true;
     while parser.token != Token::End {
-        if file.statements.len() as u64 >= limits.declarations {
+        if file.statements.len() as u64 >= most {
             let message = format!(
-                "the file has more than {} statements, the limit declarations",
-                limits.declarations
+                "the file has more than {most} statements, as many as the limits declarations and memory_bytes allow"
             );
             parser.report(&rules::LIMIT, parser.span, message);
             break;

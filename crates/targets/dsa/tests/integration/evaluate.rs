@@ -53,8 +53,8 @@ fn both(text: &str, inputs: &[Stream<'_>]) -> Result<Evaluation, Stop> {
     match (&blocks, &tokens) {
         (Ok(blocks), Ok(tokens)) => {
             assert_eq!(blocks.outputs, tokens.outputs);
-            assert_eq!(blocks.taken, tokens.taken);
-            assert_eq!(blocks.firings, tokens.firings);
+            assert_eq!(blocks.course.taken, tokens.course.taken);
+            assert_eq!(blocks.course.firings, tokens.course.firings);
         }
         _ => assert_eq!(blocks, tokens),
     }
@@ -115,8 +115,12 @@ fn sparse_vectors_are_joined() {
     // Products of what does not match are accumulated and discarded: that is what the tables say.
     assert_eq!(words(&found.outputs[1]), sums);
     assert_eq!(found.outputs[1].dropped as usize, orders.len() - sums.len());
-    assert!(found.waiting.is_empty(), "{:?}", found.waiting);
-    assert_eq!(found.taken, [5, 5, 5, 5]);
+    assert!(
+        found.course.waiting.is_empty(),
+        "{:?}",
+        found.course.waiting
+    );
+    assert_eq!(found.course.taken, [5, 5, 5, 5]);
 }
 
 #[test]
@@ -164,6 +168,7 @@ fn operands_are_held() {
     let graph = Document::read(document.as_bytes(), &Limits::default()).graph;
     assert_eq!(words(&starved.outputs[0]), [7, 7]);
     let waiting: Vec<String> = starved
+        .course
         .waiting
         .iter()
         .map(|found| found.message(&graph))
@@ -257,8 +262,8 @@ fn the_state_of_a_stream_steers_accumulators() {
     assert_eq!(words(&found.outputs[1]), sums);
     assert_eq!(found.outputs[2].bytes, [2, 0, 3, 0, 0, 0]);
     // The second sub-graph has rows of its own.
-    assert_eq!(found.parts.len(), 2);
-    assert_eq!(found.taken, [30, 3]);
+    assert_eq!(found.course.parts.len(), 2);
+    assert_eq!(found.course.taken, [30, 3]);
 }
 
 #[test]
@@ -462,7 +467,7 @@ proptest! {
         };
         let inputs: Vec<Stream<'_>> = (0..3).map(|_| stream(&(0..rows).map(&mut next).collect::<Vec<_>>())).collect();
         match both(&text, &inputs) {
-            Ok(found) => prop_assert!(!regular || found.parts.iter().all(|part| part.regular)),
+            Ok(found) => prop_assert!(!regular || found.course.parts.iter().all(|part| part.regular)),
             Err(stop) => prop_assert!(!regular && matches!(stop, Stop::Spinning(_)), "{:?}", stop),
         }
     }

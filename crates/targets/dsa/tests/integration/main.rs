@@ -6,6 +6,7 @@ mod evaluate;
 mod findings;
 mod graphs;
 mod hostile;
+mod programs;
 
 use chipless_dsa::Document;
 use chipless_model::Limits;

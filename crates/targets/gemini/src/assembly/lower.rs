@@ -9,9 +9,8 @@ use crate::bytes;
 use crate::machine::Machine;
 use crate::schedule::{Bounds, Core, Schedule};
 use chipless_model::{
-    Access, Action, Condition, Counter, Demand, Fault, Kernel, Location, Piece, PieceOrder,
-    Program, Queue, Resource, ResourceId, Signal, Span, Storage, Sync, SyncId, SyncKind, Task,
-    TaskId, Time, Wait,
+    Access, Action, BuildError, Builder, Condition, Counter, Demand, Fault, Kernel, Limits,
+    Location, NewTask, Program, Signal, Storage, SyncId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -52,20 +51,21 @@ struct State<'s> {
 impl Assembly {
     /// The program of a core. Times are those of the trace; without one they are those of the workloads of the schedule, if it is
     /// given, or estimated from tiles and bytes.
-    pub fn lower(&self, machine: &Machine, schedule: Option<&Schedule>) -> Program<'static> {
-        let mut program = Program {
-            target: "gemini",
-            name: if self.is_trace() { "trace" } else { "assembly" }.to_owned(),
-            ..Program::default()
-        };
-        let part = program.parts.push("assembly".to_owned());
+    ///
+    /// # Errors
+    /// It has more tasks than the limit.
+    pub fn lower(
+        &self,
+        machine: &Machine,
+        schedule: Option<&Schedule>,
+        limits: &Limits,
+    ) -> Result<Program<'static>, BuildError> {
+        let mut build = Builder::new("gemini", limits);
+        build.program.name = if self.is_trace() { "trace" } else { "assembly" }.to_owned();
+        let part = build.part("assembly");
         let rate = machine.dram_rate(1);
-        let dram = program.resources.push(Resource {
-            name: "DRAM".to_owned(),
-            capacity: rate,
-            per_transfer: rate,
-            off_chip: true,
-        });
+        let dram = build.resource("DRAM", rate, rate);
+        build.program.resources[dram].off_chip = true;
         let mut pairs: BTreeMap<(Unit, Unit), (SyncId, i64)> = BTreeMap::new();
         for instruction in &self.instructions {
             let given = instruction.next.iter().map(|to| (instruction.unit, *to));
@@ -77,13 +77,7 @@ impl Assembly {
             ) {
                 pairs.entry(pair).or_insert_with(|| {
                     let name = format!("{} to {}", pair.0.name(), pair.1.name());
-                    (
-                        program.syncs.push(Sync {
-                            name,
-                            kind: SyncKind::Counter(Counter::up_to(i64::MAX)),
-                        }),
-                        0,
-                    )
+                    (build.counter(name, Counter::up_to(i64::MAX)), 0)
                 });
             }
         }
@@ -92,26 +86,22 @@ impl Assembly {
             core,
             ..State::default()
         };
-        let mut costs: Vec<(Time, u64)> = self
+        let costs: Vec<(Time, u64)> = self
             .instructions
             .iter()
             .map(|instruction| state.cost(instruction, machine))
             .collect();
         for unit in Unit::ALL {
-            let own: Vec<usize> = (0..self.instructions.len())
-                .filter(|i| self.instructions[*i].unit == unit)
-                .collect();
-            if own.is_empty() {
+            let all = self.instructions.iter().zip(&costs);
+            let mut own = all
+                .filter(|(instruction, _)| instruction.unit == unit)
+                .peekable();
+            if own.peek().is_none() {
                 continue;
             }
-            let queue = program.queues.push(Queue {
-                name: unit.name().to_owned(),
-                servers: 1,
-                order: PieceOrder::Release,
-            });
-            let first = TaskId::from_usize(program.tasks.len());
-            for (index, &i) in own.iter().enumerate() {
-                let instruction = &self.instructions[i];
+            let queue = build.queue(unit.name(), 1);
+            let first = build.program.tasks.next_idx();
+            for (instruction, (fixed, bytes)) in own {
                 let mut waits = Vec::new();
                 for from in &instruction.previous {
                     if let Some((sync, taken)) = pairs.get_mut(&(*from, unit)) {
@@ -129,42 +119,26 @@ impl Assembly {
                 let signals: Vec<Signal> = signals
                     .map(|(sync, _)| Signal::on_completion(Action::Add(*sync, 1)))
                     .collect();
-                let (fixed, moved) = std::mem::take(&mut costs[i]);
-                let kernel = program
-                    .kernels
-                    .push(Box::new(Named(instruction.op.clone())));
+                let demand = (*bytes > 0).then_some(Demand {
+                    resource: dram,
+                    bytes: *bytes,
+                });
+                let kernel = build.kernel(Named(instruction.op.clone()));
                 let (offset, size) = instruction.place;
-                program.tasks.push(Task {
-                    queue,
-                    index: index as u32,
-                    kernel,
-                    waits: Span::push(&mut program.waits, waits),
-                    signals: Span::push(&mut program.signals, signals),
-                    demands: demands(&mut program.demands, dram, moved),
-                    fixed,
+                build.task(NewTask {
+                    waits: &waits,
+                    signals: &signals,
+                    demands: demand.as_slice(),
+                    fixed: *fixed,
                     location: Location { part, offset, size },
                     label: label(instruction),
-                });
+                    ..NewTask::new(queue, kernel)
+                })?;
             }
-            let piece = program.pieces.push(Piece {
-                queue,
-                first,
-                count: own.len() as u32,
-            });
-            program.initial.push(piece);
+            build.release(queue, first);
         }
-        program
+        build.finish()
     }
-}
-
-fn demands(table: &mut Vec<Demand>, resource: ResourceId, moved: u64) -> Span {
-    Span::push(
-        table,
-        (moved > 0).then_some(Demand {
-            resource,
-            bytes: moved,
-        }),
-    )
 }
 
 /// The workload that the instruction came from.
