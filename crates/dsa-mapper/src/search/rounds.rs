@@ -235,7 +235,7 @@ impl Rounds<'_> {
         while let Some(best) = &self.best {
             let interval =
                 result::schedule(placer, best).map_or(i32::MAX, |(interval, _)| interval);
-            if least >= interval || least > placer.interval.saturating_mul(super::WIDEST) {
+            if least >= interval {
                 break;
             }
             let wider = Placer::new(
