@@ -130,14 +130,15 @@ impl Kernel for Compute<'_> {
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
-        for piece in &self.takes {
+        let some = |piece: &&Piece| piece.size > 0;
+        for piece in self.takes.iter().filter(some) {
             visit(Access::read(piece.buffer, piece.access()));
         }
         if let Some(registers) = self.registers.filter(|registers| registers.takes) {
             let pattern = Pattern::contiguous(0, registers.size);
             visit(Access::read(registers.buffer, pattern));
         }
-        for piece in &self.gives {
+        for piece in self.gives.iter().filter(some) {
             visit(Access::write(piece.buffer, piece.access()));
         }
         if let Some(registers) = self.registers.filter(|registers| registers.gives) {
