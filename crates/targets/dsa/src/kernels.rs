@@ -169,12 +169,12 @@ impl Kernel for Compute<'_> {
         let parts = self.parts.clone();
         let mut found = self
             .fabric
-            .run(parts, &streams, self.span.clone(), &mut memory)
+            .run(parts, &streams, self.span.as_ref(), &mut memory)
             .map_err(|stop| self.stopped(&stop))?;
         found.sort_unstable_by_key(|(port, _)| *port);
         for piece in &self.gives {
             let rows = found.binary_search_by_key(&(piece.port as usize), |(port, _)| *port);
-            let rows = rows.map(|at| &found[at].1).unwrap_or(&NO_ROWS);
+            let rows = rows.map_or(&NO_ROWS, |at| &found[at].1);
             self.give(piece, rows, storage)?;
         }
         if let Some(registers) = self.registers.filter(|registers| registers.gives) {

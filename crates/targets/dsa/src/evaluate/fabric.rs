@@ -39,7 +39,7 @@ impl<'g> Fabric<'g> {
         &self,
         parts: Range<usize>,
         inputs: &[Stream<'_>],
-        rows: Option<Range<usize>>,
+        rows: Option<&Range<usize>>,
         memory: &mut [Memory],
     ) -> Result<Vec<(usize, Rows)>, Stop> {
         let plan = self.plan.get_or_init(|| {
@@ -57,7 +57,7 @@ impl<'g> Fabric<'g> {
                 let all = 0..part.rows(inputs) as usize;
                 let (own, rest) = memory.split_at_mut(part.memories().count());
                 memory = rest;
-                let rows = rows.clone().unwrap_or(all);
+                let rows = rows.cloned().unwrap_or(all);
                 block::run(part, inputs, rows, own, &mut columns, true, &mut budget)
             } else {
                 let channels = channels.get_or_insert_with(|| Channels::new(plan));
