@@ -305,15 +305,12 @@ impl<'a> Lowering<'a, '_> {
         let capacity = rate * self.machine.clock * 1e6;
         let name = format!("{} {}", array.name(), if reads { "read" } else { "write" });
         let build = &mut self.build;
-        *self
-            .resources
-            .entry((array, reads))
-            .or_insert_with(|| {
-                let resource = build.resource(name, capacity, capacity);
-                build.program.resources[resource].off_chip =
-                    !matches!(array, ArrayKind::Scratchpad | ArrayKind::Register);
-                resource
-            })
+        *self.resources.entry((array, reads)).or_insert_with(|| {
+            let resource = build.resource(name, capacity, capacity);
+            build.program.resources[resource].off_chip =
+                !matches!(array, ArrayKind::Scratchpad | ArrayKind::Register);
+            resource
+        })
     }
 
     /// Adds a task of a node.
