@@ -13,6 +13,13 @@ const SETS: usize = 16;
 pub(crate) struct Filled {
     /// Byte by byte, without what is pending.
     bytes: Written,
+    /// Most buffers have one row, and none of this.
+    rows: Option<Box<Rows>>,
+}
+
+/// What has been written of several rows at a time.
+#[derive(Debug, Default)]
+struct Rows {
     /// Columns that have been written of all of these rows.
     columns: FxHashMap<(u32, u32), Written>,
     /// Columns of rows that are not among the bytes yet.
@@ -35,19 +42,23 @@ impl Filled {
 
     /// Adds all bytes of an extent, in a buffer of this pitch.
     pub(crate) fn fill(&mut self, extent: Extent, pitch: u64) {
-        let is_known = self.columns.contains_key(&extent.rows);
-        if extent.rows.1 - extent.rows.0 == 1 || (!is_known && self.columns.len() == SETS) {
+        let is_kept =
+            |rows: &Rows| rows.columns.len() < SETS || rows.columns.contains_key(&extent.rows);
+        let is_one = extent.rows.1 - extent.rows.0 == 1;
+        if is_one || !self.rows.as_deref().is_none_or(is_kept) {
             let ranges = extent.ranges(pitch);
             return ranges.for_each(|(low, high)| self.insert(low, high));
         }
-        let columns = self.columns.entry(extent.rows).or_default();
+        let rows = self.rows.get_or_insert_default();
+        let columns = rows.columns.entry(extent.rows).or_default();
         columns.insert(extent.low, extent.high);
-        self.pending.push(extent);
+        rows.pending.push(extent);
     }
 
     /// Whether all bytes of an extent have been written.
     pub(crate) fn covers(&mut self, extent: Extent, pitch: u64) -> bool {
-        let columns = self.columns.get(&extent.rows);
+        let rows = self.rows.as_ref();
+        let columns = rows.and_then(|rows| rows.columns.get(&extent.rows));
         let is_known = columns.is_some_and(|c| c.first_missing(extent.low, extent.high).is_none());
         if is_known {
             return true;
@@ -60,7 +71,8 @@ impl Filled {
 
     /// Byte by byte.
     pub(crate) fn bytes(&mut self, pitch: u64) -> &mut Written {
-        for extent in self.pending.drain(..) {
+        let rows = self.rows.iter_mut();
+        for extent in rows.flat_map(|rows| rows.pending.drain(..)) {
             let ranges = extent.ranges(pitch);
             ranges.for_each(|(low, high)| self.bytes.insert(low, high));
         }
