@@ -61,7 +61,10 @@ impl Assembly {
         limits: &Limits,
     ) -> Result<Program<'static>, BuildError> {
         let mut build = Builder::new("gemini", limits);
-        build.program.name = if self.is_trace() { "trace" } else { "assembly" }.to_owned();
+        build
+            .program
+            .name
+            .push_str(if self.is_trace() { "trace" } else { "assembly" });
         let part = build.part("assembly");
         let rate = machine.dram_rate(1);
         let dram = build.resource("DRAM", rate, rate);
