@@ -3,7 +3,7 @@
 use crate::FailureKind;
 use crate::failure::Failure;
 use crate::options::{OptionKind, OptionSpec, Options};
-use crate::target::{Document, Lowered, Package, Source, Target};
+use crate::target::{Document, Lowered, Package, Picture, Source, Target};
 use chipless_model::{Finding, Info, Node, Rule, Text};
 use chipless_spu::File;
 use chipless_spu::fqir::{self, MACHINE, Machine, Plan, Runner, Watching};
@@ -156,6 +156,27 @@ impl Document for Read<'_> {
 
     fn is_program(&self) -> bool {
         matches!(self.file, File::Program(_))
+    }
+
+    /// The transactions of the contract, or of that which the program would have.
+    fn pictures(&self) -> Result<Vec<Picture>, Failure> {
+        let made = match &self.file {
+            File::Contract(_) => None,
+            _ => Some(
+                iospec::Document::read(&self.contract()?, self.rules).map_err(Failure::reading)?,
+            ),
+        };
+        let document = match (&made, &self.file) {
+            (Some(document), _) | (None, File::Contract(document)) => document,
+            _ => return Ok(Vec::new()),
+        };
+        let title = "Transactions between the host and the program, in order";
+        Ok(vec![Picture {
+            name: "sequence".to_owned(),
+            title: title.to_owned(),
+            svg: iospec::diagram::svg(document, title),
+            text: iospec::diagram::text(document),
+        }])
     }
 
     /// Contracts are no programs, and the memories of a container are encrypted.

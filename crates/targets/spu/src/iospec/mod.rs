@@ -5,6 +5,7 @@
 //! what may be written when, [`Session`] drives one, with the values and the words on the [`wire`].
 
 mod against;
+pub mod diagram;
 mod document;
 mod drivable;
 mod flat;

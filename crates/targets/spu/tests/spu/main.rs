@@ -3,6 +3,7 @@
 mod common;
 mod containers;
 mod contracts;
+mod diagram;
 mod drivable;
 mod firmware;
 mod fixtures;
