@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Details } from "./Details";
 import { MemoryView } from "./MemoryView";
-import { Against, Summary, Why } from "./Summary";
+import { Pictures } from "./Pictures";
+import { Against, Known, Summary, Why } from "./Summary";
 import { type Column, Table } from "./Table";
 import { TimelineView } from "./TimelineView";
 import { classes, theme as currentTheme } from "./colors";
@@ -26,7 +27,7 @@ export function App({ report, run, other, made }: Props) {
   const search = useRef<HTMLInputElement>(null);
 
   useEffect(() => {
-    const media = window.matchMedia("(prefers-color-scheme: dark)");
+    const media = window.matchMedia("screen and (prefers-color-scheme: dark)");
     const change = () => setTheme(currentTheme());
     media.addEventListener("change", change);
     return () => media.removeEventListener("change", change);
@@ -65,43 +66,47 @@ export function App({ report, run, other, made }: Props) {
         <h1>
           {run.file} <span class="target">{run.target}</span>
         </h1>
-        <form
-          class="row"
-          role="search"
-          onSubmit={(event) => {
-            event.preventDefault();
-            find(search.current?.value ?? "");
-          }}
-        >
-          <input ref={search} type="search" placeholder="Task, operation or layer (/)" aria-label="Search for a task, operation or layer" data-testid="search" />
-          <button>Find</button>
-          <button type="button" onClick={() => setHelp(true)}>
-            Help (?)
-          </button>
-          <span role="status">{missing}</span>
-        </form>
+        {run.tasks.count > 0 && (
+          <form
+            class="row"
+            role="search"
+            onSubmit={(event) => {
+              event.preventDefault();
+              find(search.current?.value ?? "");
+            }}
+          >
+            <input ref={search} type="search" placeholder="Task, operation or layer (/)" aria-label="Search for a task, operation or layer" data-testid="search" />
+            <button>Find</button>
+            <button type="button" onClick={() => setHelp(true)}>
+              Help (?)
+            </button>
+            <span role="status">{missing}</span>
+          </form>
+        )}
       </header>
       <Summary run={run} />
-      <section aria-labelledby="timeline-title">
-        <h2 id="timeline-title">Timeline</h2>
-        <div class="split">
-          <TimelineView
-            run={run}
-            classes={colors}
-            theme={theme}
-            selected={selected}
-            label="Timeline"
-            testId="timeline"
-            select={setSelected}
-            open={opened}
-            made={(one) => {
-              timeline.current = one;
-              made(one, setSelected);
-            }}
-          />
-          <Details run={run} task={selected} followers={followers} select={show} />
-        </div>
-      </section>
+      {run.tasks.count > 0 && (
+        <section aria-labelledby="timeline-title">
+          <h2 id="timeline-title">Timeline</h2>
+          <div class="split">
+            <TimelineView
+              run={run}
+              classes={colors}
+              theme={theme}
+              selected={selected}
+              label="Timeline"
+              testId="timeline"
+              select={setSelected}
+              open={opened}
+              made={(one) => {
+                timeline.current = one;
+                made(one, setSelected);
+              }}
+            />
+            <Details run={run} task={selected} followers={followers} select={show} />
+          </div>
+        </section>
+      )}
       {other && otherColors && (
         <section data-testid="against" aria-labelledby="against-title">
           <h2 id="against-title">Beside {other.file}</h2>
@@ -109,22 +114,16 @@ export function App({ report, run, other, made }: Props) {
           <TimelineView run={other} classes={otherColors} theme={theme} selected={otherSelected} label={`Timeline of ${other.file}`} testId="timeline-against" select={setOtherSelected} open={() => {}} made={() => {}} />
         </section>
       )}
-      <Why run={run} />
-      <MemoryView run={run} theme={theme} />
-      {run.pictures.length > 0 && (
-        <section aria-labelledby="pictures-title">
-          <h2 id="pictures-title">Pictures</h2>
-          {run.pictures.map((picture) => (
-            <figure key={picture.name} data-testid="picture">
-              <figcaption>{picture.title}</figcaption>
-              <img alt={picture.title} src={`data:image/svg+xml;charset=utf-8,${encodeURIComponent(picture.svg)}`} />
-            </figure>
-          ))}
-        </section>
+      {run.tasks.count > 0 && (
+        <>
+          <Why run={run} />
+          <MemoryView run={run} theme={theme} noBytes={report.no_bytes} />
+        </>
       )}
-      <Tables run={run} show={show} />
+      <Pictures pictures={run.pictures} />
+      {run.tasks.count > 0 ? <Tables run={run} show={show} /> : <Known run={run} />}
       <footer class="weak">
-        Chipless {report.chipless}. Times are simulated: estimates by the figures of the machine (chipless machine {run.target}).
+        Chipless {report.chipless}.{run.tasks.count > 0 && ` Times are simulated: estimates by the figures of the machine (chipless machine ${run.target}).`}
       </footer>
       {help && <Help close={() => setHelp(false)} />}
     </main>
@@ -169,7 +168,7 @@ function Tables({ run, show }: { run: Run; show: (task: number) => void }) {
     const task: Column[] = [
       { name: "Task", value: (row) => taskName(run, row) },
       { name: "Operation", value: (row) => run.operations[tasks.operation[row]] },
-      { name: "Layer", value: (row) => layerName(run, row) ?? "" },
+      ...(run.layers.length > 0 ? [{ name: "Layer", value: (row: number) => layerName(run, row) ?? "" }] : []),
       ns((row) => tasks.start[row], "Start"),
       ns((row) => tasks.end[row] - tasks.start[row], "Duration"),
       ns(waited, "Waited"),
@@ -211,7 +210,7 @@ function Tables({ run, show }: { run: Run; show: (task: number) => void }) {
       <h2 id="tables-title">Tables</h2>
       {run.layer_rows.length > 0 && <Table title="Layers" testId="table-layers" rows={run.layer_rows.length} columns={columns.layer} />}
       <Table title="Tasks" testId="table-tasks" rows={tasks.count} columns={columns.task} open={show} />
-      <Table title="Waits" testId="table-waits" rows={waits.length} columns={columns.wait} open={(row) => show(waits[row])} />
+      {waits.length > 0 && <Table title="Waits" testId="table-waits" rows={waits.length} columns={columns.wait} open={(row) => show(waits[row])} />}
       {transfers.length > 0 && <Table title="Transfers" testId="table-transfers" rows={transfers.length} columns={columns.transfer} open={(row) => show(transfers[row])} />}
       {run.resources.length > 0 && <Table title="Links" testId="table-links" rows={run.resources.length} columns={columns.link} />}
     </section>

@@ -1,15 +1,19 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Bytes, type Place } from "./Bytes";
 import type { Theme } from "./colors";
 import { bytes, time } from "./format";
-import type { Memory, Run } from "./report";
+import type { Block, Memory, Run } from "./report";
 
 const HEIGHT = 200;
 const LEFT = 8;
+/** Pixels from a block within which the pointer means it. */
+const REACH = 5;
 
 /** Address × time of one memory: what lies where and when, the live bytes, and the capacity. */
-export function MemoryView({ run, theme }: { run: Run; theme: Theme }) {
+export function MemoryView({ run, theme, noBytes }: { run: Run; theme: Theme; noBytes: string | null }) {
   const shown = run.memories;
   const [chosen, setChosen] = useState(() => fullest(shown));
+  const [place, setPlace] = useState<Place | null>(null);
   const memory = shown[Math.min(chosen, shown.length - 1)];
   return (
     <section data-testid="memory" aria-labelledby="memory-title">
@@ -19,7 +23,13 @@ export function MemoryView({ run, theme }: { run: Run; theme: Theme }) {
         <>
           <label class="row">
             Memory{" "}
-            <select value={chosen} onChange={(event) => setChosen(Number(event.currentTarget.value))}>
+            <select
+              value={chosen}
+              onChange={(event) => {
+                setChosen(Number(event.currentTarget.value));
+                setPlace(null);
+              }}
+            >
               {shown.map((one, i) => (
                 <option key={one.name} value={i}>
                   {one.name}
@@ -27,7 +37,8 @@ export function MemoryView({ run, theme }: { run: Run; theme: Theme }) {
               ))}
             </select>
           </label>
-          <Map memory={memory} whole={run.latency_ps} theme={theme} />
+          <Map memory={memory} whole={run.latency_ps} theme={theme} open={noBytes === null ? setPlace : undefined} />
+          {noBytes === null ? <Bytes memory={memory} whole={run.latency_ps} place={place} /> : <p class="weak">{noBytes}</p>}
           <AtPeak memory={memory} />
         </>
       )}
@@ -53,7 +64,15 @@ function peakOf(memory: Memory): { ps: number; bytes: number } {
   return best;
 }
 
-function Map({ memory, whole, theme }: { memory: Memory; whole: number; theme: Theme }) {
+interface MapProps {
+  memory: Memory;
+  whole: number;
+  theme: Theme;
+  /** What a click does. */
+  open?: (place: Place) => void;
+}
+
+function Map({ memory, whole, theme, open }: MapProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [hover, setHover] = useState("");
   const peak = peakOf(memory);
@@ -109,16 +128,25 @@ function Map({ memory, whole, theme }: { memory: Memory; whole: number; theme: T
     return () => observer.disconnect();
   }, [memory, theme, range, scale, span]);
 
-  const name = (event: PointerEvent) => {
-    const wide = (canvas.current?.clientWidth ?? 1) - 2 * LEFT;
-    const ps = ((event.offsetX - LEFT) / wide) * span;
-    const address = ((HEIGHT - 6 - event.offsetY) / (HEIGHT - 14)) * range;
+  /** The place under the pointer; in the nearest block where one is a few pixels away. */
+  const placeOf = (event: MouseEvent): Place => {
+    const pixel = { ps: span / ((canvas.current?.clientWidth ?? 1) - 2 * LEFT), address: range / (HEIGHT - 14) };
+    const within = (value: number, least: number, most: number) => Math.max(least, Math.min(most, Math.round(value)));
+    const ps = within((event.offsetX - LEFT) * pixel.ps, 0, whole);
+    const address = within((HEIGHT - 6 - event.offsetY) * pixel.address, 0, range - 1);
+    const inside = (block: Block): Place => ({ ps: within(ps, block.start_ps, block.end_ps), address: within(address, block.address, block.address + block.size - 1) });
+    const distance = (place: Place) => Math.hypot((place.ps - ps) / pixel.ps, (place.address - address) / pixel.address);
+    const near = memory.blocks.map(inside).filter((place) => distance(place) <= REACH);
+    return near.reduce((best, place) => (distance(place) < distance(best) ? place : best), near[0] ?? { ps, address });
+  };
+  const name = (event: MouseEvent) => {
+    const { ps, address } = placeOf(event);
     const found = memory.blocks.find((b) => b.start_ps <= ps && ps <= b.end_ps && b.address <= address && address < b.address + b.size);
     setHover(found ? `${found.name} (${found.role}): ${bytes(found.size)} at 0x${found.address.toString(16)}, ${time(found.start_ps)} to ${time(found.end_ps)}` : "");
   };
   return (
     <figure>
-      <canvas class="memory" ref={canvas} style={{ height: `${HEIGHT}px` }} role="img" aria-label={`Addresses of ${memory.name} over time; at most ${bytes(peak.bytes)} live`} onPointerMove={name} />
+      <canvas class="memory" ref={canvas} style={{ height: `${HEIGHT}px` }} role="img" aria-label={`Addresses of ${memory.name} over time; at most ${bytes(peak.bytes)} live`} onPointerMove={name} onClick={open && ((event) => open(placeOf(event)))} />
       <figcaption class="weak">
         {hover || `Peak ${bytes(peak.bytes)} at ${time(peak.ps)}${memory.size ? ` of ${bytes(memory.size)}${memory.size <= range ? " (dashed)" : ""}` : ""}. The line is live bytes${scale === range ? "" : ` (the top is ${bytes(Math.round(scale))})`}; blocks are buffers while they live.`}
         {memory.more_blocks > 0 && ` ${memory.more_blocks} small blocks are left out.`}

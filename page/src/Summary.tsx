@@ -1,4 +1,4 @@
-import { bytes, count, percent, rate, time } from "./format";
+import { bytes, count, joint, percent, rate, time } from "./format";
 import type { Fact, PackedReport, Run } from "./report";
 
 /** What an engineer wants to know first. */
@@ -15,7 +15,7 @@ export function Summary({ run }: { run: Run }) {
         Summary
       </h2>
       <dl class="figures">
-        <Figure name="End to end (estimate)" value={time(run.latency_ps)} note={count(run.tasks.count, "task")} />
+        {run.tasks.count > 0 && <Figure name="End to end (estimate)" value={time(run.latency_ps)} note={count(run.tasks.count, "task")} />}
         {run.estimate_ps !== null && (
           <Figure name="Compiler's estimate" value={time(run.estimate_ps)} note={`Chipless ${run.latency_ps < run.estimate_ps ? "−" : "+"}${percent(Math.abs(run.latency_ps / run.estimate_ps - 1))}`} />
         )}
@@ -87,12 +87,7 @@ export function Why({ run }: { run: Run }) {
         <Bars title="Busy queues" rows={busy} />
         <Bars title="Carried over links" rows={carried} />
       </div>
-      {run.facts.length > 0 && (
-        <details>
-          <summary>Facts</summary>
-          <Facts facts={run.facts} />
-        </details>
-      )}
+      <Known run={run} />
       {run.notes.length > 0 && (
         <details>
           <summary>Notes</summary>
@@ -132,7 +127,7 @@ function Bars({ title, rows }: { title: string; rows: BarRow[] }) {
         {alike.slice(0, BARS).map(({ names, share, note }) => (
           <li key={names[0]}>
             <span class="name" title={names.join(", ")}>
-              {names.length > 1 ? `${names[0]} … ${names[names.length - 1]}` : names[0]}
+              {joint(names)}
             </span>
             <span class="track">
               <i style={{ width: `${Math.min(100, 100 * share)}%` }} />
@@ -211,6 +206,17 @@ function Figure({ name, value, note }: { name: string; value: string; note: stri
   );
 }
 
+/** What the target knows besides. */
+export function Known({ run }: { run: Run }) {
+  if (run.facts.length === 0) return null;
+  return (
+    <details open={run.tasks.count === 0}>
+      <summary>Facts</summary>
+      <Facts facts={run.facts} />
+    </details>
+  );
+}
+
 function Facts({ facts }: { facts: Fact[] }) {
   return (
     <ul>
@@ -244,7 +250,7 @@ export function Against({ run, other, difference }: { run: Run; other: Run; diff
       )}
       <div class="columns">
         {layers.length > 0 && (
-          <div class="wide">
+          <div class="wide whole">
             <h3>Where the difference of time comes from</h3>
             <table>
               <thead>
@@ -257,7 +263,7 @@ export function Against({ run, other, difference }: { run: Run; other: Run; diff
                 </tr>
               </thead>
               <tbody>
-                {layers.slice(0, 20).map((row) => (
+                {layers.slice(0, SHOWN).map((row) => (
                   <tr key={row.layer}>
                     <td>{row.layer}</td>
                     <td class="number">{time(row.a_ns * 1000)}</td>
@@ -270,6 +276,7 @@ export function Against({ run, other, difference }: { run: Run; other: Run; diff
             </table>
           </div>
         )}
+        {difference && <Elsewhere difference={difference} />}
         {tasks && tasks.changed.length > 0 && (
           <div class="wide">
             <h3>Changed tasks</h3>
@@ -283,7 +290,7 @@ export function Against({ run, other, difference }: { run: Run; other: Run; diff
                 </tr>
               </thead>
               <tbody>
-                {tasks.changed.slice(0, 20).map((row) => (
+                {tasks.changed.slice(0, SHOWN).map((row) => (
                   <tr key={row.a}>
                     <td>{row.a}</td>
                     <td>{row.b}</td>
@@ -293,13 +300,65 @@ export function Against({ run, other, difference }: { run: Run; other: Run; diff
                 ))}
               </tbody>
             </table>
-            {tasks.changed.length > 20 && <p class="weak">and {tasks.changed.length - 20} more: chipless diff shows them</p>}
+            {tasks.changed.length > SHOWN && <p class="weak">and {tasks.changed.length - SHOWN} more: chipless diff shows them</p>}
           </div>
         )}
       </div>
     </div>
   );
 }
+
+/** What changed besides tasks: the interface, constants, peaks of memories. */
+function Elsewhere({ difference }: { difference: NonNullable<PackedReport["difference"]> }) {
+  const { interface: ports, constants } = difference;
+  const peak = (value: number | null) => (value === null ? "–" : bytes(value));
+  const peaks = difference.memory.filter((row) => peak(row.peak_a) !== peak(row.peak_b));
+  const rest = (all: unknown[]) => all.length > SHOWN && <li class="weak">and {all.length - SHOWN} more: chipless diff shows them</li>;
+  return (
+    <>
+      {ports.length > 0 && (
+        <div>
+          <h3>Interface</h3>
+          <ul>
+            {ports.slice(0, SHOWN).map((line) => (
+              <li key={line}>{line}</li>
+            ))}
+            {rest(ports)}
+          </ul>
+        </div>
+      )}
+      {constants.length > 0 && (
+        <div>
+          <h3>Changed constants</h3>
+          <ul>
+            {constants.slice(0, SHOWN).map((row) => (
+              <li key={row.a}>
+                {row.a === row.b ? row.a : `${row.a}, there ${row.b}`}: {bytes(row.bytes_changed)}
+              </li>
+            ))}
+            {rest(constants)}
+          </ul>
+        </div>
+      )}
+      {peaks.length > 0 && (
+        <div>
+          <h3>Peaks of memories</h3>
+          <ul>
+            {peaks.slice(0, SHOWN).map((row) => (
+              <li key={row.memory}>
+                {row.memory}: {peak(row.peak_a)} here, {peak(row.peak_b)} there
+              </li>
+            ))}
+            {rest(peaks)}
+          </ul>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Lines of each kind of difference. */
+const SHOWN = 20;
 
 function signed(ps: number): string {
   return `${ps < 0 ? "−" : "+"}${time(Math.abs(ps))}`;

@@ -68,7 +68,7 @@ export function Table({ title, testId, rows, columns, open }: Props) {
         </span>
       </div>
       <div class="wide">
-        <table>
+        <table class="rows">
           <thead>
             <tr>
               {columns.map((column, i) => (

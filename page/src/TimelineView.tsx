@@ -89,7 +89,12 @@ export function TimelineView({ run, classes, theme, selected, label, testId, sel
 
 function Legend({ run, classes, theme }: { run: Run; classes: Classes; theme: Theme }) {
   const reasons = useMemo(() => new Set(run.tasks.reason), [run]);
-  const shown = classes.names.map((name, i) => ({ name, i })).filter(({ i }) => classes.kind === "operation" || i > 0);
+  const used = useMemo(() => {
+    const found = new Set<number>();
+    for (let task = 0; task < run.tasks.count; task++) found.add(classes.of(task));
+    return found;
+  }, [run, classes]);
+  const shown = classes.names.map((name, i) => ({ name, i })).filter(({ i }) => used.has(i));
   return (
     <ul class="legend" aria-label={`Colours of the timeline, by ${classes.kind}`}>
       {shown.slice(0, 24).map(({ name, i }) => (

@@ -16,7 +16,7 @@ export interface Theme {
 }
 
 export function theme(): Theme {
-  const dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
+  const dark = window.matchMedia("screen and (prefers-color-scheme: dark)").matches;
   return dark
     ? { dark, palette: DARK, text: "#eeeeee", weak: "#a8a8a8", line: "#3a3a3a", ground: "#111111", accent: "#ffffff", critical: "#ff6b5e" }
     : { dark, palette: LIGHT, text: "#1b1b1b", weak: "#5c5c5c", line: "#d8d8d8", ground: "#ffffff", accent: "#000000", critical: "#c1121f" };

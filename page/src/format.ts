@@ -41,3 +41,17 @@ export function rate(perSecond: number): string {
   }
   return `${perSecond.toPrecision(3)} ${units[unit]}`;
 }
+
+/** One name for several: a number that differs shows its range, `core0–15.pe`; names that differ in more are listed. */
+export function joint(names: string[]): string {
+  const pieces = names.map((name) => name.split(/(\d+)/));
+  const first = pieces[0];
+  const alike = (other: string[]) => other.length === first.length && other.every((piece, i) => i % 2 === 1 || piece === first[i]);
+  if (!pieces.every(alike)) return names.join(", ");
+  const range = (i: number) => {
+    const values = pieces.map((one) => one[i]).sort((a, b) => Number(a) - Number(b));
+    const [least, most] = [values[0], values[values.length - 1]];
+    return least === most ? least : `${least}–${most}`;
+  };
+  return first.map((piece, i) => (i % 2 === 1 ? range(i) : piece)).join("");
+}

@@ -23,7 +23,7 @@ declare global {
 }
 
 /** A read-only door for tests and scripts. It is there at once; its members answer when `ready` has resolved. */
-function openDoor(): (run: Run, timeline: Timeline) => void {
+function openDoor(): (run: Run, timeline: Timeline | null) => void {
   let opened = () => {};
   const ready = new Promise<void>((resolve) => (opened = resolve));
   const unopened = (): never => {
@@ -54,12 +54,13 @@ function openDoor(): (run: Run, timeline: Timeline) => void {
         }
         return sums;
       },
-      view: () => ({ start_ns: timeline.start / 1000, end_ns: timeline.end / 1000 }),
-      setView: (start: number, end: number) => timeline.setView(start * 1000, end * 1000),
-      locate: (i: number) => timeline.locate(i),
-      selected: () => (timeline.selected === null ? null : taskName(run, timeline.selected)),
+      view: () => ({ start_ns: (timeline?.start ?? 0) / 1000, end_ns: (timeline?.end ?? 0) / 1000 }),
+      setView: (start: number, end: number) => timeline?.setView(start * 1000, end * 1000),
+      locate: (i: number) => timeline?.locate(i) ?? null,
+      selected: () => (timeline?.selected == null ? null : taskName(run, timeline.selected)),
     } satisfies Partial<Door>);
-    void timeline.drawn().then(opened);
+    if (timeline) void timeline.drawn().then(opened);
+    else opened();
   };
 }
 
@@ -89,6 +90,8 @@ async function main() {
   document.title = `${report.run.file} – Chipless`;
   const [run, other] = await Promise.all([unpack(report.run), report.against ? unpack(report.against) : null]);
   render(<App report={report} run={run} other={other} made={(timeline) => opened(run, timeline)} />, app);
+  // A contract or a fabric does not run.
+  if (run.tasks.count === 0) opened(run, null);
   if (report.live) watch();
 }
 

@@ -24,7 +24,7 @@ export interface PackedRun {
   resources: { name: string; bytes: number; utilization: number }[];
   memories: Memory[];
   findings: { code: string; class: string; severity: string; message: string; place: string }[];
-  pictures: { name: string; title: string; svg: string }[];
+  pictures: Picture[];
   /** A JSON array of what `list` says of each task, packed like a column; null where there are too many tasks. */
   details: string | null;
 }
@@ -42,13 +42,32 @@ export interface Queue {
   busy_ns: number;
 }
 
+export interface Picture {
+  name: string;
+  title: string;
+  svg: string;
+  /** The same as lines of text. */
+  text: string;
+}
+
+export interface Block {
+  name: string;
+  role: string;
+  address: number;
+  size: number;
+  start_ps: number;
+  end_ps: number;
+}
+
 export interface Memory {
+  /** Its number in the program, by which the server knows it. */
+  id: number;
   name: string;
   size: number | null;
   /** Live bytes from each instant on. */
   live: { ps: number[]; bytes: number[] };
   /** Buffers while they are alive. */
-  blocks: { name: string; role: string; address: number; size: number; start_ps: number; end_ps: number }[];
+  blocks: Block[];
   /** Blocks that are left out because there are too many. */
   more_blocks: number;
 }
@@ -62,6 +81,28 @@ export interface PackedReport {
   difference: Difference | null;
   /** Whether the page is served and asks when it should reload. */
   live: boolean;
+  /** Why the page cannot show bytes; null where it asks the server for them. */
+  no_bytes: string | null;
+}
+
+/** What the server says of an address at an instant. crates/report/src/instant.rs is the other end. */
+export interface Instant {
+  memory: string;
+  buffer: string;
+  role: string;
+  /** Bytes of the buffer. */
+  size: number;
+  /** Where in the buffer the byte is that was asked for. */
+  offset: number;
+  /** The address of the first byte that is shown. */
+  address: number;
+  ps: number;
+  /** In hexadecimal. */
+  bytes: string;
+  writer: string | null;
+  written_ps: number | null;
+  is_undefined: boolean;
+  notes: string[];
 }
 
 export interface Difference {

@@ -1,6 +1,6 @@
 // The page in a browser with the network off, for programs of all targets. Needs Chromium (CHROMIUM, or /usr/bin/chromium) and the
 // binary (CHIPLESS, or what cargo has built).
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -97,7 +97,7 @@ describe.each(Object.entries(fixtures))("%s", (name, args) => {
     for (const queue of summary.queues.filter((queue) => queue.tasks > 0)) {
       expect(Math.abs(busy[queue.name] - queue.busy_ns)).toBeLessThanOrEqual(2e-3 * summary.tasks);
     }
-    for (const id of ["summary", "timeline", "minimap", "search", "memory", "table-tasks", ...(["gemini", "dsa"].includes(name) ? ["picture"] : [])]) {
+    for (const id of ["summary", "timeline", "minimap", "search", "memory", "table-tasks", ...(["gemini", "dsa", "spu"].includes(name) ? ["picture"] : [])]) {
       expect(await page.getByTestId(id).count(), id).toBeGreaterThan(0);
     }
     expect(asked.filter((url) => !/^(file|data|blob):/.test(url))).toEqual([]);
@@ -149,5 +149,82 @@ test("two programs stand side by side", async () => {
   expect(await page.getByTestId("against").count()).toBe(1);
   expect(await page.getByTestId("timeline-against").count()).toBe(1);
   expect(said).toEqual([]);
+  await page.context().close();
+});
+
+/** Serves a file, and does something with the address. */
+async function served(args: string[], then: (address: string) => Promise<void>) {
+  const server = spawn(binary, ["view", ...args, "--no-open"], { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    const address = await new Promise<string>((resolve, reject) => {
+      server.stdout.once("data", (line: Buffer) => resolve(line.toString().trim()));
+      server.once("exit", () => reject(new Error("view has ended")));
+    });
+    await then(address);
+  } finally {
+    server.kill();
+  }
+}
+
+test("a click in the memory picture shows the bytes of that instant", async () => {
+  await served(["fixtures/npu/resblock/program.blob"], async (address) => {
+    const page = await (await browser.newContext({ viewport: { width: 390, height: 844 } })).newPage();
+    await page.goto(address);
+    await page.evaluate(() => window.chipless.ready);
+    const dump = page.locator("table.dump");
+    const picture = page.locator("canvas.memory");
+    await picture.scrollIntoViewIfNeeded();
+    await picture.click({ position: { x: 200, y: 180 } });
+    await dump.waitFor();
+    const clicked = await page.getByTestId("bytes").textContent();
+    expect(clicked).toMatch(/0x[0-9a-f]+ of cmx\d at [\d.]+ µs: byte /);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(1);
+    // The same by keys alone.
+    await page.getByRole("textbox", { name: "Address" }).fill("0x0");
+    await page.getByRole("textbox", { name: "Instant in nanoseconds" }).fill("0");
+    await page.keyboard.press("Enter");
+    await page.getByText("not written yet").waitFor();
+    await page.getByRole("textbox", { name: "Address" }).fill("here");
+    await page.keyboard.press("Enter");
+    await page.getByText('Expected an address such as 0x1f00 or 7936, found "here".').waitFor();
+    await page.context().close();
+  });
+}, 60_000);
+
+test("a run that keeps time alone says that it has no bytes", async () => {
+  await served(["fixtures/npu/resblock/program.blob", "--timing-only"], async (address) => {
+    const page = await (await browser.newContext()).newPage();
+    await page.goto(address);
+    await page.evaluate(() => window.chipless.ready);
+    expect(await page.getByTestId("memory").textContent()).toContain("timing-only");
+    expect(await page.getByTestId("bytes").count()).toBe(0);
+    await page.context().close();
+  });
+}, 60_000);
+
+test.each([390, 1440])("the transactions of a contract can be read at %i pixels", async (width) => {
+  const file = join(work, "contract.html");
+  chipless("report", "fixtures/spu/latched/iospec.yaml", "-o", file);
+  const { page, said } = await open(file, width, 844);
+  const picture = page.getByTestId("picture");
+  const image = await picture.locator("img").boundingBox();
+  // In its own size: letters of 13 pixels.
+  expect(image?.width).toBeCloseTo(356, 0);
+  expect(await picture.locator(".wide").first().getAttribute("tabindex")).toBe("0");
+  await picture.locator("summary").focus();
+  await page.keyboard.press("Enter");
+  expect(await picture.locator("pre").innerText()).toContain("host → core 0  write latchedC");
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(1);
+  expect(said).toEqual([]);
+  await page.context().close();
+});
+
+test("a dark page is printed on white", async () => {
+  const file = join(work, "print.html");
+  chipless("report", "fixtures/spu/latched/iospec.yaml", "-o", file);
+  const { page } = await open(file, 1440, 900, true);
+  await page.emulateMedia({ media: "print", colorScheme: "dark" });
+  expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe("rgb(255, 255, 255)");
+  expect(await page.locator("figure img").evaluate((image) => getComputedStyle(image).filter)).toBe("none");
   await page.context().close();
 });

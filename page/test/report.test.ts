@@ -1,6 +1,6 @@
 import { deflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { bytes, time } from "../src/format";
+import { bytes, joint, time } from "../src/format";
 import { type Column, type PackedRun, busyUntil, numbers, taskAt, taskName, unpack } from "../src/report";
 
 function varints(values: number[]): Uint8Array {
@@ -101,4 +101,11 @@ test("the task under a point, or the nearest within a tolerance", async () => {
 test("times and sizes as people read them", () => {
   expect([0, 999, 1500, 2.5e6, 3e12].map(time)).toEqual(["0", "999 ps", "1.50 ns", "2.50 µs", "3.00 s"]);
   expect([0, 1023, 1536, 3 * 2 ** 30].map(bytes)).toEqual(["0 B", "1023 B", "1.50 KiB", "3.00 GiB"]);
+});
+
+test("names that differ in numbers are one", () => {
+  expect(joint(["dram"])).toBe("dram");
+  expect(joint(["core0.pe", "core10.pe", "core2.pe"])).toBe("core0–10.pe");
+  expect(joint(["link 0,0 east", "link 0,3 east"])).toBe("link 0,0–3 east");
+  expect(joint(["dpu0", "shave0"])).toBe("dpu0, shave0");
 });

@@ -49,6 +49,12 @@ pub(crate) fn err() -> Paint {
     paint(AutoStream::choice(&io::stderr()))
 }
 
+/// Characters of a line: as many as the terminal has, or any number where standard output is none.
+pub(crate) fn width() -> usize {
+    let size = terminal_size::terminal_size_of(io::stdout());
+    size.map_or(usize::MAX, |(width, _)| usize::from(width.0))
+}
+
 /// Writes a text to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();

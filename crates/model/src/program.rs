@@ -303,14 +303,6 @@ pub struct Task {
     pub label: Option<Box<str>>,
 }
 
-impl Task {
-    /// The layer of the network that it is a part of: what stands before the last `?` of its label, as the NPU's compiler writes them.
-    pub fn layer(&self) -> Option<&str> {
-        let (layer, _) = self.label.as_deref()?.rsplit_once('?')?;
-        Some(layer)
-    }
-}
-
 /// A tensor that the host gives or gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
@@ -384,6 +376,11 @@ impl<'a> Program<'a> {
     pub fn task_name(&self, task: TaskId) -> String {
         let t = &self.tasks[task];
         [&*self.queues[t.queue].name, "[", &t.index.to_string(), "]"].concat()
+    }
+
+    /// The layer of the network that a task is a part of, where its label says so.
+    pub fn layer(&self, task: TaskId) -> Option<&str> {
+        self.kernel(task).layer(self.tasks[task].label.as_deref()?)
     }
 
     /// The task of this [name](Program::task_name).

@@ -216,6 +216,48 @@ pub(crate) fn tied() -> Program<'static> {
     p
 }
 
+/// Two tasks that change the 4096 bytes of a buffer in place.
+pub(crate) fn in_place() -> Program<'static> {
+    let mut p = empty(&[("dpu0", 1)]);
+    let cmx = p.memory("cmx0", 4096, MemoryKind::Scratchpad);
+    let buffer = p.buffer(Buffer::new("x", cmx, 4096, Role::Input));
+    for _ in 0..2 {
+        let whole = || Pattern::contiguous(0, 4096);
+        let compute = Example {
+            operation: "relu",
+            details: "",
+            accesses: vec![
+                Access::read(buffer, whole()),
+                Access::write(buffer, whole()),
+            ],
+            unproven: None,
+        };
+        task(&mut p, 0, compute, &[], &[], 0);
+    }
+    p.finish().expect("ids of its own")
+}
+
+/// Cores that work on so many tasks each, side by side.
+pub(crate) fn cores(tasks: &[usize]) -> Program<'static> {
+    let names: Vec<String> = (0..tasks.len())
+        .map(|core| format!("core{core}.pe"))
+        .collect();
+    let queues: Vec<(&str, u32)> = names.iter().map(|name| (&**name, 1)).collect();
+    let mut p = empty(&queues);
+    for (core, tasks) in (0..).zip(tasks) {
+        for _ in 0..*tasks {
+            let compute = Example {
+                operation: "conv 1x1",
+                details: "",
+                accesses: Vec::new(),
+                unproven: None,
+            };
+            task(&mut p, core, compute, &[], &[], 0);
+        }
+    }
+    p.finish().expect("ids of its own")
+}
+
 /// The pipeline whose last compute task forgot its signal.
 pub(crate) fn forgetful() -> Program<'static> {
     let mut p = pipeline();

@@ -1,12 +1,14 @@
 //! What a target knows of a run besides what all targets do: named values and groups of them.
 
-use crate::info::{ValueReport, tree};
-use crate::style::Paint;
+use crate::bars::widest;
+use crate::info::{ValueReport, tree, value_text};
+use crate::style::{Paint, clean, count};
 use chipless_model::Node;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// Facts as JSON: a name with a value is an entry, a name with parts an object, and where the parts have no names an array.
 #[derive(Clone, Copy, Debug)]
@@ -77,11 +79,78 @@ fn numbered(node: &Node) -> Node {
 pub(crate) fn text(facts: &[Node], paint: Paint) -> String {
     let mut out = String::new();
     for fact in facts {
-        for line in tree(&numbered(fact), paint).lines() {
+        let lines = match columns(fact) {
+            Some(columns) => table(fact, &columns, paint),
+            None => tree(&numbered(fact), paint),
+        };
+        for line in lines.lines() {
             out.push_str("  ");
             out.push_str(line);
             out.push('\n');
         }
+    }
+    out
+}
+
+/// Rows of a table that are shown.
+const ROWS: usize = 16;
+
+/// The names of a table's columns: parts without names that have the same values each.
+fn columns(fact: &Node) -> Option<Vec<&str>> {
+    let names = |row: &'_ Node| -> Vec<String> {
+        row.children
+            .iter()
+            .map(|value| value.name.clone())
+            .collect()
+    };
+    let first = fact.children.first().filter(|_| fact.children.len() > 1)?;
+    let expected = names(first);
+    let is_row = |row: &Node| {
+        row.name.is_empty()
+            && names(row) == expected
+            && row.children.iter().all(|value| value.value.is_some())
+    };
+    let is_table = !expected.is_empty() && fact.children.iter().all(is_row);
+    is_table.then(|| first.children.iter().map(|value| &*value.name).collect())
+}
+
+/// A row in a line.
+fn table(fact: &Node, columns: &[&str], paint: Paint) -> String {
+    let cell = |node: &Node| node.value.as_ref().map_or_else(String::new, value_text);
+    let shown = &fact.children[..fact.children.len().min(ROWS)];
+    let rows: Vec<Vec<String>> = shown
+        .iter()
+        .map(|row| row.children.iter().map(cell).collect())
+        .collect();
+    let width = |at: usize| {
+        let cells = rows.iter().map(|row| &*row[at]);
+        widest(cells.chain([columns[at]]))
+    };
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    // Numbers stand under each other; a text in the first column is a name.
+    let line = |cells: Vec<&str>| {
+        let padded = cells
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(|(at, (cell, width))| {
+                if at == 0 {
+                    format!("{:width$}", clean(cell))
+                } else {
+                    format!("{:>width$}", clean(cell))
+                }
+            });
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let mut out = format!("{}\n", paint.strong(clean(&fact.name)));
+    let _ = writeln!(out, "  {}", paint.dim(line(columns.to_vec())));
+    for row in &rows {
+        let _ = writeln!(out, "  {}", line(row.iter().map(String::as_str).collect()));
+    }
+    let rest = fact.children.len() - shown.len();
+    if rest > 0 {
+        let text = format!("{} not shown: --json has all", count(rest, "more row"));
+        let _ = writeln!(out, "  {}", paint.dim(text));
     }
     out
 }
@@ -116,7 +185,7 @@ mod tests {
         ];
         let json = serde_json::to_string(&Facts(&facts)).expect("plain values");
         let lines = text(&facts[2..], Paint::PLAIN);
-        assert!(lines.contains("[0]") && lines.contains("[1]"), "{lines}");
+        assert_eq!(lines, "  cores\n    core\n    0\n    1\n");
         assert_eq!(
             json,
             r#"{"cycles":12,"traffic":{"bytes":7},"cores":[{"core":0},{"core":1}]}"#

@@ -47,21 +47,24 @@ pub(crate) fn lanes(program: &Program<'_>, attribution: &Attribution) -> Vec<Lan
 
 /// A key by which names sort as people expect: core 2 before core 10.
 fn natural(name: &str) -> Vec<(String, u64)> {
-    let mut key = Vec::new();
+    let key = |(text, digits): (&str, &str)| (text.to_owned(), digits.parse().unwrap_or(0));
+    pieces(name).into_iter().map(key).collect()
+}
+
+/// A name in pieces: a text, and the number behind it; the last may have none.
+pub(crate) fn pieces(name: &str) -> Vec<(&str, &str)> {
+    let mut pieces = Vec::new();
     let mut rest = name;
     while !rest.is_empty() {
-        let text = rest
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(rest.len());
+        let digit = |c: char| c.is_ascii_digit();
+        let text = rest.find(digit).unwrap_or(rest.len());
         let (text, after) = rest.split_at(text);
-        let digits = after
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(after.len());
+        let digits = after.find(|c| !digit(c)).unwrap_or(after.len());
         let (digits, after) = after.split_at(digits);
-        key.push((text.to_owned(), digits.parse().unwrap_or(0)));
+        pieces.push((text, digits));
         rest = after;
     }
-    key
+    pieces
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub mod explain;
 pub mod findings;
 pub mod github;
 pub mod info;
+pub mod instant;
 pub mod list;
 pub mod page;
 pub mod perfetto;

@@ -206,7 +206,7 @@ impl<'p, 'a> Lister<'p, 'a> {
             operation: kernel.operation().into_owned(),
             details: kernel.details(),
             label: t.label.as_deref(),
-            layer: t.layer(),
+            layer: program.layer(task),
             location: Location {
                 part: &program.parts[t.location.part],
                 offset: t.location.offset,

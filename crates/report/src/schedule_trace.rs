@@ -1,5 +1,6 @@
 //! A run beside the schedule that a vendor's compiler planned: tasks whose start or duration differ most.
 
+use crate::bars::widest;
 use crate::style::{Paint, clean, count};
 use chipless_model::{Program, TaskId, Time};
 use chipless_sim::{State, Timeline};
@@ -78,6 +79,20 @@ impl Times {
     fn difference(&self) -> f64 {
         (self.start_ns - self.trace_start_ns).abs()
             + (self.duration_ns - self.trace_duration_ns).abs()
+    }
+
+    /// Whether people read the same of both.
+    fn is_like(&self, other: &Times) -> bool {
+        let times = |t: &Times| {
+            [
+                t.start_ns,
+                t.trace_start_ns,
+                t.duration_ns,
+                t.trace_duration_ns,
+            ]
+        };
+        let shown = |t: &Times| times(t).map(|ns| Time::from_ns(ns).to_string());
+        shown(self) == shown(other)
     }
 }
 
@@ -163,11 +178,27 @@ impl Compared {
                 ratio(queue.busy_ns, queue.trace_busy_ns)
             );
         }
-        for times in self.worst.iter().filter(|t| t.difference() >= 0.5).take(8) {
+        // Equal ones stand together, as they differ as much.
+        let worst: Vec<&Times> = self
+            .worst
+            .iter()
+            .filter(|t| t.difference() >= 0.5)
+            .collect();
+        let alike = worst.chunk_by(|a, b| a.is_like(b)).take(8);
+        let named: Vec<(String, &Times)> = alike
+            .map(|alike| match alike {
+                [one] => (one.task.clone(), *one),
+                alike => {
+                    let (first, more) = (alike[0], alike.len() - 1);
+                    (format!("{} and {more} like it", first.task), first)
+                }
+            })
+            .collect();
+        let names = widest(named.iter().map(|(name, _)| &**name)).max(10);
+        for (name, times) in &named {
             let _ = writeln!(
                 out,
-                "  {:10} starts at {:>9} here, {:>9} there; takes {:>9} here, {:>9} there",
-                times.task,
+                "  {name:names$} starts at {:>9} here, {:>9} there; takes {:>9} here, {:>9} there",
                 Time::from_ns(times.start_ns),
                 Time::from_ns(times.trace_start_ns),
                 Time::from_ns(times.duration_ns),

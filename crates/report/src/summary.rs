@@ -1,30 +1,28 @@
 //! A run on one page: what came out, how long it took, what was busy, and where it waited.
 
+mod longest;
 mod report;
+mod used;
 
 use crate::attribution::Attribution;
-use crate::bars::{bar, cut, widest};
+use crate::bars::widest;
 use crate::compare::{self, Comparison, NanSearch};
 use crate::facts;
 use crate::schedule_trace::Compared;
 use crate::statistics::Statistics;
-use crate::style::{Paint, bytes, clean, count, rate, shape, share};
+use crate::style::{Paint, bytes, clean, count, shape, share};
 use crate::why::{self, Ranked, WhatIf};
-use chipless_model::{Node, Port, Program, QueueId, SyncId, TaskId, Time};
+use chipless_model::{Node, Port, Program, Time};
 use chipless_sim::{State, Timeline};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 pub use report::{OutputReport, QueueReport, ResourceReport, RunReport};
 
-/// Lines of the longest tasks, of the longest waits.
-const LONGEST: usize = 8;
-/// Characters of a bar, and of a label at most.
-const BAR: usize = 40;
-const LABEL: usize = 48;
 /// Characters of a layer's name up to which the column beside it stands in line.
 const LAYER: usize = 64;
+/// Layers that are shown.
+const LAYERS: usize = 24;
 
 /// A run that came to its end.
 #[derive(Debug)]
@@ -70,17 +68,6 @@ pub struct Output {
     pub statistics: Statistics,
 }
 
-/// Time that queues spent waiting for one sync; queues that waited alike stand together.
-struct Waited {
-    queues: Vec<QueueId>,
-    sync: SyncId,
-    total: Time,
-    times: usize,
-    /// The longest of these waits, and who ended it.
-    longest: Time,
-    by: Option<TaskId>,
-}
-
 impl Run<'_, '_> {
     /// Bytes that all transfers moved: each completed task counts its largest demand, since a transfer that crosses
     /// several links moves its bytes once.
@@ -105,15 +92,15 @@ impl Run<'_, '_> {
         self.program.interface.outputs.get(output.port)
     }
 
-    /// The page.
-    pub fn text(&self, paint: Paint) -> String {
+    /// The page, with bars that fit into lines of so many characters.
+    pub fn text(&self, paint: Paint, width: usize) -> String {
         let mut out = String::new();
         let Run {
             program, timeline, ..
         } = *self;
         let _ = writeln!(
             out,
-            "{}: {} in {}, {} moved",
+            "{}: {} in {} (estimated), {} moved",
             paint.strong(self.file),
             count(timeline.completed(), "task"),
             paint.strong(timeline.end),
@@ -122,18 +109,19 @@ impl Run<'_, '_> {
         self.outputs_text(&mut out, paint);
         let (compared, ports) = (self.compared.as_deref(), &program.interface.outputs);
         compare::text(&mut out, paint, compared, self.first_nan.as_ref(), ports);
-        self.queues_text(&mut out, paint);
-        self.resources_text(&mut out, paint);
+        self.busy_text(&mut out, paint, width);
+        self.carried_text(&mut out, paint, width);
         self.layers_text(&mut out, paint);
         self.critical_text(&mut out, paint);
         self.changes_text(&mut out, paint);
         if let Some(against) = &self.against {
             against.text(&mut out, paint);
         }
-        self.longest_text(&mut out, paint);
+        self.longest_text(&mut out, paint, width);
         self.waited_text(&mut out, paint);
         if !self.facts.is_empty() {
-            let _ = writeln!(out, "\n{}", paint.strong("facts"));
+            let note = paint.dim("cycles and energies estimated");
+            let _ = writeln!(out, "\n{}  {note}", paint.strong("facts"));
             out.push_str(&facts::text(&self.facts, paint));
         }
         if !self.notes.is_empty() {
@@ -176,69 +164,30 @@ impl Run<'_, '_> {
         }
     }
 
-    fn queues_text(&self, out: &mut String, paint: Paint) {
-        let Run {
-            program, timeline, ..
-        } = *self;
-        let (busy, tasks) = (timeline.busy(program), tasks_of_queues(program));
-        let _ = writeln!(out, "\n{}", paint.strong("busy"));
-        let names = widest(program.queues.iter().map(|q| &*q.name));
-        for (id, queue) in program
-            .queues
-            .iter_enumerated()
-            .filter(|(id, _)| tasks[id.index()] > 0)
-        {
-            let fraction = utilization(timeline, queue.servers, busy[id]);
-            let servers = match queue.servers {
-                0 | 1 => String::new(),
-                servers => format!("  of {servers}"),
-            };
-            let _ = writeln!(
-                out,
-                "  {:names$}  {}  {:>5.1} %{servers}  {:>9}  {}",
-                queue.name,
-                paint.operation(bar(fraction, BAR)),
-                fraction * 100.0,
-                busy[id],
-                paint.dim(count(tasks[id.index()], "task"))
-            );
-        }
-    }
-
-    fn resources_text(&self, out: &mut String, paint: Paint) {
-        let Run {
-            program, timeline, ..
-        } = *self;
-        if program.resources.is_empty() || timeline.end == Time::ZERO {
-            return;
-        }
-        let _ = writeln!(out, "\n{}", paint.strong("carried"));
-        let names = widest(program.resources.iter().map(|r| &*r.name));
-        let seconds = timeline.end.0 as f64 * 1e-12;
-        for (resource, carried) in program.resources.iter().zip(timeline.carried(program)) {
-            let used = carried as f64 / seconds;
-            let _ = writeln!(
-                out,
-                "  {:names$}  {}  {:>5.1} %  {:>9}  {} of {}",
-                resource.name,
-                paint.operation(bar(used / resource.capacity, BAR)),
-                used / resource.capacity * 100.0,
-                bytes(carried),
-                rate(used),
-                rate(resource.capacity)
-            );
-        }
-    }
-
     fn layers_text(&self, out: &mut String, paint: Paint) {
         let layers = why::layers(self.program, &self.attribution);
         if layers.is_empty() {
             return;
         }
-        let _ = writeln!(out, "\n{}", paint.strong("layers"));
-        let names = widest(layers.iter().map(|layer| layer.layer)).min(LAYER);
+        let _ = writeln!(
+            out,
+            "\n{}  {}",
+            paint.strong("layers"),
+            paint.dim("estimated")
+        );
         let whole: f64 = layers.iter().map(|layer| layer.busy_ns).sum();
-        for layer in &layers {
+        let (mut shown, number) = (layers, LAYERS);
+        let rest = shown.len().saturating_sub(number);
+        if rest > 0 {
+            // The longest, in the order in which they started.
+            let mut times: Vec<f64> = shown.iter().map(|layer| layer.busy_ns).collect();
+            times.sort_by(|a, b| b.total_cmp(a));
+            let least = times[number - 1];
+            shown.retain(|layer| layer.busy_ns >= least);
+            shown.truncate(number);
+        }
+        let names = widest(shown.iter().map(|layer| layer.layer)).min(LAYER);
+        for layer in &shown {
             let name = clean(layer.layer);
             let _ = writeln!(
                 out,
@@ -247,6 +196,10 @@ impl Run<'_, '_> {
                 layer.busy_ns / whole.max(f64::MIN_POSITIVE) * 100.0,
                 paint.dim(count(layer.tasks, "task"))
             );
+        }
+        if rest > 0 {
+            let text = format!("{} not shown: --json has all", count(rest, "shorter layer"));
+            let _ = writeln!(out, "  {}", paint.dim(text));
         }
     }
 
@@ -258,11 +211,11 @@ impl Run<'_, '_> {
         }
         let (title, tasks) = (
             paint.strong("critical path"),
-            count(critical.tasks.count(), "task"),
+            format!("{}, estimated", count(critical.tasks.count(), "task")),
         );
         let _ = writeln!(out, "\n{title}  {}", paint.dim(tasks));
         let names = widest(critical.by_queue.iter().map(|row| row.queue));
-        for row in critical.by_queue.iter().take(LONGEST) {
+        for row in critical.by_queue.iter().take(longest::LONGEST) {
             let time = Time::from_ns(row.ns);
             let part = share(time, self.timeline.end);
             let _ = writeln!(out, "  {:names$}  {time:>9}  {part:>7}", row.queue);
@@ -272,7 +225,8 @@ impl Run<'_, '_> {
     /// The run with other figures of the machine.
     fn changes_text(&self, out: &mut String, paint: Paint) {
         if let Some(changes) = &self.what_if {
-            let _ = writeln!(out, "\n{}", paint.strong("what if"));
+            let (title, note) = (paint.strong("what if"), paint.dim("estimated"));
+            let _ = writeln!(out, "\n{title}  {note}");
             let names = widest(changes.iter().map(|change| &*change.change));
             for WhatIf {
                 change,
@@ -292,10 +246,10 @@ impl Run<'_, '_> {
         let _ = writeln!(
             out,
             "\n{title}  {}",
-            paint.dim("the run again, with one figure changed")
+            paint.dim("estimated: the run again, with one figure changed")
         );
         let won = |row: &&Ranked| row.gain > 1.0005;
-        let rows: Vec<&Ranked> = ranking.iter().filter(won).take(LONGEST).collect();
+        let rows: Vec<&Ranked> = ranking.iter().filter(won).take(longest::LONGEST).collect();
         let names = widest(rows.iter().map(|row| &*row.figure));
         for Ranked {
             figure,
@@ -320,146 +274,6 @@ impl Run<'_, '_> {
                     count(rest, "other figure")
                 ))
             );
-        }
-    }
-
-    fn longest_text(&self, out: &mut String, paint: Paint) {
-        let Run {
-            program, timeline, ..
-        } = *self;
-        // The longest first; of equal ones the first task.
-        let order = |(time, task): &(Time, TaskId)| (std::cmp::Reverse(*time), *task);
-        let mut longest: Vec<(Time, TaskId)> = Vec::with_capacity(LONGEST + 1);
-        for (task, record) in timeline
-            .tasks
-            .iter_enumerated()
-            .filter(|(_, record)| record.state == State::Done)
-        {
-            let next = (record.end - record.start, task);
-            if longest.len() < LONGEST
-                || longest
-                    .last()
-                    .is_some_and(|last| order(&next) < order(last))
-            {
-                longest.insert(
-                    longest.partition_point(|other| order(other) < order(&next)),
-                    next,
-                );
-                longest.truncate(LONGEST);
-            }
-        }
-        if longest.is_empty() {
-            return;
-        }
-        let _ = writeln!(out, "\n{}", paint.strong("longest tasks"));
-        let rows: Vec<(String, String, String)> = longest
-            .iter()
-            .map(|(_, task)| {
-                let label = program.tasks[*task].label.as_deref().unwrap_or("");
-                let operation = program.kernel(*task).operation();
-                (
-                    program.task_name(*task),
-                    cut(&clean(&operation), LABEL),
-                    cut(&clean(label), LABEL),
-                )
-            })
-            .collect();
-        let names = widest(rows.iter().map(|r| &*r.0));
-        let operations = widest(rows.iter().map(|r| &*r.1));
-        for ((time, _), (name, operation, label)) in longest.iter().zip(&rows) {
-            let operation = paint.operation(format!("{operation:operations$}"));
-            let line = format!(
-                "  {name:names$}  {time:>9}  {:>7}  {operation}  {label}",
-                share(*time, timeline.end)
-            );
-            let _ = writeln!(out, "{}", line.trim_end());
-        }
-    }
-
-    fn waited(&self) -> Vec<Waited> {
-        let Run {
-            program, timeline, ..
-        } = *self;
-        let mut waits: BTreeMap<(QueueId, SyncId), Waited> = BTreeMap::new();
-        for (task, record) in timeline
-            .tasks
-            .iter_enumerated()
-            .filter(|(_, record)| record.state != State::Waiting)
-        {
-            let time = record.start.saturating_sub(record.ready);
-            let Some(stall) = record.stall.filter(|_| time > Time::ZERO) else {
-                continue;
-            };
-            let queue = program.tasks[task].queue;
-            let none = || Waited {
-                queues: vec![queue],
-                sync: stall.sync,
-                total: Time::ZERO,
-                times: 0,
-                longest: Time::ZERO,
-                by: None,
-            };
-            let waited = waits.entry((queue, stall.sync)).or_insert_with(none);
-            waited.total += time;
-            waited.times += 1;
-            // Of equal ones the last.
-            if time >= waited.longest {
-                (waited.longest, waited.by) = (time, stall.by);
-            }
-        }
-        let mut waited: Vec<Waited> = waits.into_values().collect();
-        let alike = |w: &Waited| (std::cmp::Reverse(w.total), w.sync, w.by, w.times, w.longest);
-        waited.sort_by_key(alike);
-        waited.dedup_by(|next, kept| {
-            let same = alike(next) == alike(kept);
-            if same {
-                kept.queues.append(&mut next.queues);
-            }
-            same
-        });
-        waited.truncate(LONGEST);
-        waited
-    }
-
-    fn waited_text(&self, out: &mut String, paint: Paint) {
-        let Run {
-            program, timeline, ..
-        } = *self;
-        let waited = self.waited();
-        if waited.is_empty() {
-            return;
-        }
-        let _ = writeln!(out, "\n{}", paint.strong("longest waits"));
-        let queues: Vec<String> = waited
-            .iter()
-            .map(|w| {
-                cut(
-                    &w.queues
-                        .iter()
-                        .map(|q| &*program.queues[*q].name)
-                        .collect::<Vec<_>>()
-                        .join(", "),
-                    LABEL,
-                )
-            })
-            .collect();
-        let names = widest(queues.iter().map(String::as_str));
-        let syncs = widest(waited.iter().map(|w| &*program.syncs[w.sync].name));
-        for (w, queues) in waited.iter().zip(&queues) {
-            let sync = &program.syncs[w.sync].name;
-            let _ = write!(
-                out,
-                "  {queues:names$}  {:>9}  {:>7}  for {sync:syncs$}",
-                w.total,
-                share(w.total, timeline.end)
-            );
-            if w.times > 1 {
-                let _ = write!(out, "  {} times, at most {}", w.times, w.longest);
-            }
-            if let Some(by) = w.by {
-                let _ = write!(out, "  signalled by {}", program.task_name(by));
-            }
-            out.push('\n');
         }
     }
 }
@@ -515,7 +329,72 @@ mod tests {
 
     #[test]
     fn the_page() {
-        with_run(|run| insta::assert_snapshot!(run.text(Paint::PLAIN)));
+        with_run(|run| insta::assert_snapshot!(run.text(Paint::PLAIN, usize::MAX)));
+    }
+
+    /// A run of which nothing is known but its times.
+    fn bare<'r, 'a>(program: &'r Program<'a>, timeline: &'r Timeline) -> Run<'r, 'a> {
+        Run {
+            file: "empty",
+            program,
+            timeline,
+            outputs: vec![],
+            attribution: Cow::Owned(Attribution::of(program, timeline)),
+            what_if: None,
+            ranking: None,
+            against: None,
+            compared: None,
+            first_nan: None,
+            facts: vec![],
+            seed: None,
+            notes: vec![],
+            wall_ms: 0.0,
+        }
+    }
+
+    /// What is said of cores that work on so many tasks each.
+    fn cores(tasks: &[usize], width: usize) -> String {
+        let program = example::cores(tasks);
+        let outcome = chipless_sim::run(&chipless_sim::Verified::assume(&program), &mut TimingOnly);
+        assert_eq!(outcome.end, Ok(()));
+        bare(&program, &outcome.timeline).text(Paint::PLAIN, width)
+    }
+
+    #[test]
+    fn what_is_alike_is_one_line() {
+        let text = cores(&[1; 16], usize::MAX);
+        let line = |name: &str| text.lines().filter(|line| line.contains(name)).count();
+        assert!(text.contains("  core0–15.pe  "), "{text}");
+        assert!(text.contains("1 task, each of 16"), "{text}");
+        assert!(text.contains("  core0.pe[0] and 15 like it  "), "{text}");
+        assert_eq!(line("conv 1x1"), 1, "{text}");
+    }
+
+    #[test]
+    fn many_of_a_kind_are_one_line_with_their_spread() {
+        let many: Vec<usize> = (1..=16).collect();
+        let text = cores(&many, usize::MAX);
+        let spread = "53.1 %   12.75 µs  1 to 16 tasks, mean of 16: 6.2 to 100.0 %";
+        assert!(text.contains(spread), "{text}");
+        // A few that differ have a line each.
+        let text = cores(&[1, 2, 3], usize::MAX);
+        assert!(
+            ["core0.pe  ", "core1.pe  ", "core2.pe  "]
+                .iter()
+                .all(|name| text.contains(name)),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn bars_fit_the_width() {
+        for width in [60, 80, 100, 200] {
+            let text = cores(&[1, 2, 3], width);
+            let long = text
+                .lines()
+                .find(|line| line.contains('█') && line.chars().count() > width);
+            assert_eq!(long, None, "{width}");
+        }
     }
 
     #[test]
@@ -533,22 +412,7 @@ mod tests {
     #[test]
     fn a_program_without_tasks_divides_by_nothing() {
         let (program, timeline) = (Program::default(), Timeline::default());
-        let run = Run {
-            file: "empty",
-            program: &program,
-            timeline: &timeline,
-            outputs: vec![],
-            attribution: Cow::Owned(Attribution::of(&program, &timeline)),
-            what_if: None,
-            ranking: None,
-            against: None,
-            compared: None,
-            first_nan: None,
-            facts: vec![],
-            seed: None,
-            notes: vec![],
-            wall_ms: 0.0,
-        };
-        insta::assert_snapshot!(run.text(Paint::PLAIN));
+        let run = bare(&program, &timeline);
+        insta::assert_snapshot!(run.text(Paint::PLAIN, usize::MAX));
     }
 }

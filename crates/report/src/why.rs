@@ -130,7 +130,7 @@ pub fn layers<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Vec<La
     let mut rows: Vec<Layer<'r>> = Vec::new();
     let mut place: FxHashMap<&str, usize> = FxHashMap::default();
     for row in &attribution.rows {
-        let Some(layer) = program.tasks[row.task].layer() else {
+        let Some(layer) = program.layer(row.task) else {
             continue;
         };
         let at = *place.entry(layer).or_insert_with(|| {

@@ -137,7 +137,7 @@ fn text(
             queue = Some(here);
         }
         lister.text(&mut text, *task);
-        let node = program.tasks[*task].layer();
+        let node = program.layer(*task);
         if let Some((name, operation)) = node.and_then(|layer| beside.document.node(layer)) {
             let _ = writeln!(text, "      node {name} ({operation})");
         }
@@ -202,7 +202,7 @@ fn json(
     for (i, task) in selected.iter().enumerate() {
         let start = if i == 0 { b"\n" as &[u8] } else { b",\n" };
         out.write_all(start).map_err(failed)?;
-        let layer = program.tasks[*task].layer();
+        let layer = program.layer(*task);
         let node = layer.and_then(|layer| beside.document.node(layer));
         let listed = Listed {
             report: lister.report(*task),

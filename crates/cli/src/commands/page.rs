@@ -3,10 +3,10 @@
 use super::{Opened, retime};
 use crate::failure::Failure;
 use chipless::{Lowered, OpenDocument, Options};
-use chipless_model::{Finding, Node, Program};
+use chipless_model::{Finding, Node, Program, Value};
 use chipless_report::attribution::{Attribution, Lives, lives};
 use chipless_report::diff::{self, Side};
-use chipless_report::page;
+use chipless_report::page::{self, Picture, Served};
 use chipless_report::why::Ranked;
 use chipless_sim::{Timeline, TimingOnly, Verified};
 use std::path::Path;
@@ -14,19 +14,22 @@ use std::path::Path;
 /// A program with more tasks is not timed again with every figure of the machine for its page.
 const RANKED: usize = 2_000;
 
-/// The page of a file, beside another program of its target where one is given. `live`: it is served, and loads itself again.
+/// The page of a file, beside another program of its target where one is given.
 pub(super) fn html(
     opened: &Opened,
     options: &Options,
     against: Option<&Path>,
-    live: bool,
+    served: Served,
 ) -> Result<String, Failure> {
     opened.with_document(options, |document| {
+        if !document.is_program() {
+            return without_run(opened, document, against, served);
+        }
         let lowered = document.lower()?;
         let shown = Shown::of(opened, options, document, &lowered)?;
         let run = shown.run(&opened.path, &lowered.program);
         let Some(other) = against else {
-            return Ok(page::page(&run, None, live));
+            return Ok(page::page(&run, None, served));
         };
         let other = Opened::open(other)?;
         let target = opened.target().unwrap_or_default();
@@ -38,9 +41,65 @@ pub(super) fn html(
             let (a, b) = (side(&run), side(&beside));
             let (mut difference, _) = diff::diff(a, b);
             difference.time = Some(diff::time(a, b));
-            Ok(page::page(&run, Some((&beside, &difference)), live))
+            Ok(page::page(&run, Some((&beside, &difference)), served))
         })
     })
+}
+
+/// The page of a contract or a fabric: what it is, what was found, its pictures.
+fn without_run(
+    opened: &Opened,
+    document: &OpenDocument<'_>,
+    against: Option<&Path>,
+    served: Served,
+) -> Result<String, Failure> {
+    if against.is_some() {
+        let text = "expected two programs, found a file that holds none: chipless diff compares it";
+        return Err(Failure::misuse("--against", text));
+    }
+    let program = Program {
+        target: opened.target().unwrap_or_default(),
+        ..Program::default()
+    };
+    let timeline = Timeline::default();
+    let info = document.info();
+    let counts = info
+        .counts
+        .into_iter()
+        .map(|(name, count)| (name, Value::Integer(count.into())));
+    let facts = info.facts.into_iter().chain(counts);
+    let shown = Shown {
+        attribution: Attribution::of(&program, &timeline),
+        lives: lives(&program, &timeline),
+        estimate_ns: None,
+        findings: document.findings().to_vec(),
+        facts: facts
+            .map(|(name, value)| Node {
+                name,
+                value: Some(value),
+                ..Node::default()
+            })
+            .collect(),
+        notes: Vec::new(),
+        pictures: pictures(document),
+        ranking: Vec::new(),
+        timeline,
+    };
+    let run = shown.run(&opened.path, &program);
+    Ok(page::page(&run, None, served))
+}
+
+/// Pictures, of targets that draw any.
+fn pictures(document: &OpenDocument<'_>) -> Vec<Picture> {
+    let drawn = document.pictures().unwrap_or_default().into_iter();
+    drawn
+        .map(|picture| Picture {
+            name: picture.name,
+            title: picture.title,
+            svg: picture.svg,
+            text: picture.text,
+        })
+        .collect()
 }
 
 fn side<'s, 'a>(run: &page::Run<'s, 'a>) -> Side<'s, 'a> {
@@ -59,7 +118,7 @@ struct Shown {
     findings: Vec<Finding>,
     facts: Vec<Node>,
     notes: Vec<String>,
-    pictures: Vec<(String, String, String)>,
+    pictures: Vec<Picture>,
     ranking: Vec<Ranked>,
 }
 
@@ -87,7 +146,6 @@ impl Shown {
         } else {
             Vec::new()
         };
-        let pictures = document.pictures().unwrap_or_default().into_iter();
         Ok(Shown {
             attribution: Attribution::of(program, &timeline),
             lives: lives(program, &timeline),
@@ -95,7 +153,7 @@ impl Shown {
             findings: findings.collect(),
             facts: document.facts(program, &timeline)?,
             notes: lowered.notes.clone(),
-            pictures: pictures.map(|p| (p.name, p.title, p.svg)).collect(),
+            pictures: pictures(document),
             ranking,
             timeline,
         })

@@ -6,16 +6,17 @@ use crate::files;
 use crate::options::TargetOptions;
 use crate::terminal;
 use chipless::{Options, Picture};
+use chipless_report::page::Served;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// A page that shows where the time of a run goes, or pictures of a schedule or a fabric.
+/// A page that shows where the time of a run goes, or pictures of a schedule, a fabric or a contract.
 ///
 /// A name that ends in .html gets one self-contained page: summary, timeline, memory, tables, pictures. It asks for nothing from any network.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A program file of any target; for pictures a schedule (gemini) or an architecture graph (dsa).
+    /// A program file of any target; for pictures a schedule (gemini), an architecture graph (dsa), a contract or its program (spu).
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Write a page (.html) or pictures: as SVG to this file if its name ends in .svg and there is one picture, else each to NAME.svg in
@@ -36,6 +37,7 @@ Examples:
   chipless report schedule.json               as text: L2 over time, links
   chipless report schedule.json -o pictures   the same as SVG
   chipless report fabric.json -o fabric.svg
+  chipless report iospec.yaml                 what goes between host and cores, in order
 
 A mapping is drawn over its fabric by chipless map --svg.
 
@@ -75,7 +77,7 @@ fn write_page(
     against: Option<&Path>,
     path: &Path,
 ) -> Result<Exit, Failure> {
-    let html = page::html(opened, options, against, false)?;
+    let html = page::html(opened, options, against, Served::No)?;
     files::write(path, &[html.as_bytes()])?;
     terminal::print(&format!(
         "{}: the page of {}\n",

@@ -4,7 +4,7 @@ mod calibrate;
 mod contract;
 mod diagnosis;
 mod driven;
-mod inputs;
+pub(super) mod inputs;
 pub(super) mod outputs;
 mod steps;
 mod summary;

@@ -1,10 +1,13 @@
 //! `chipless view`
 
+mod bytes;
+
 use super::{Opened, page};
 use crate::failure::{Exit, Failure};
 use crate::options::TargetOptions;
 use crate::terminal;
-use chipless::Options;
+use chipless::{Data, Options};
+use chipless_report::page::Served;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -12,7 +15,8 @@ use tiny_http::{Header, Method, Request, Response, Server};
 
 /// Shows the page of a run in a browser, and shows it again whenever the file changes.
 ///
-/// The page is served to this machine only. Interrupt the command to end it.
+/// The page is served to this machine only. A click in the picture of a memory shows the bytes that stand there at that instant: the program is
+/// executed up to then. Interrupt the command to end it.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -25,6 +29,15 @@ pub(crate) struct Arguments {
     /// The port to serve it at; any free one without.
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
+    /// Data of an input, for the bytes at an instant; once for each input. Inputs without get random data.
+    #[arg(long = "input", value_name = "NAME=FILE.npy")]
+    inputs: Vec<String>,
+    /// Seed of the random data.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Only keep time: the page shows no bytes.
+    #[arg(long)]
+    timing_only: bool,
     /// Do not open a browser.
     #[arg(long)]
     no_open: bool,
@@ -35,13 +48,19 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   chipless view model.blob
+  chipless view model.blob --input x=x.npy                                  bytes of these data
   chipless view schedule.json --network network.json --port 8000 --no-open
   chipless view old.blob --against new.blob
 
 Exit status: 1 the program is wrong, 2 the file cannot be read, or the port is taken. A file that becomes wrong later is told of on the page.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let options = arguments.options.load()?;
+    let mut options = arguments.options.load()?;
+    options.data = Data {
+        computes: !arguments.timing_only,
+        arrays: arguments.inputs.clone(),
+        seed: arguments.seed,
+    };
     let mut page = Page::of(arguments, &options)?;
     let server = Server::http(("127.0.0.1", arguments.port))
         .map_err(|error| Failure::misuse("--port", error))?;
@@ -53,14 +72,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     for request in server.incoming_requests() {
         page.refresh(arguments, &options);
-        page.answer(request);
+        page.answer(request, &options);
     }
     Ok(Exit::Done)
 }
 
 /// The page as it was last made.
 struct Page {
+    /// The file, unless it was wrong when it was last looked at.
+    opened: Option<Opened>,
     html: String,
+    is_timing_only: bool,
     /// How often it was made.
     version: usize,
     /// When the files that it shows were written.
@@ -69,10 +91,17 @@ struct Page {
 
 impl Page {
     fn of(arguments: &Arguments, options: &Options) -> Result<Page, Failure> {
+        let stamps = stamps(arguments);
+        let (opened, html) = make(arguments, options)?;
+        if !arguments.inputs.is_empty() {
+            bytes::check_inputs(&opened, options)?;
+        }
         Ok(Page {
-            stamps: stamps(arguments),
-            html: make(arguments, options)?,
+            opened: Some(opened),
+            html,
+            is_timing_only: arguments.timing_only,
             version: 1,
+            stamps,
         })
     }
 
@@ -85,17 +114,32 @@ impl Page {
         }
         self.stamps = now;
         self.version += 1;
-        self.html = make(arguments, options).unwrap_or_else(|failure| trouble(&failure));
+        (self.opened, self.html) = match make(arguments, options) {
+            Ok((opened, html)) => (Some(opened), html),
+            Err(failure) => (None, trouble(&failure)),
+        };
     }
 
-    fn answer(&self, request: Request) {
+    /// What stands in a memory at an instant, or why nobody can say.
+    fn bytes(&self, query: &str, options: &Options) -> Result<String, String> {
+        let Some(opened) = self.opened.as_ref().filter(|_| !self.is_timing_only) else {
+            return Err(
+                "no bytes were computed: the run is timing-only, or the file is wrong".to_owned(),
+            );
+        };
+        let question = bytes::Question::of(query)?;
+        bytes::answer(opened, options, &question).map_err(|failure| plain(&failure))
+    }
+
+    fn answer(&self, request: Request, options: &Options) {
         // Only names of this machine: a page from elsewhere cannot make a browser ask under another.
         let is_local = request.headers().iter().any(|header| {
             let host = header.value.as_str();
             let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
             header.field.equiv("Host") && matches!(name, "127.0.0.1" | "localhost")
         });
-        let (status, kind, body) = match (request.method(), request.url()) {
+        let (path, query) = request.url().split_once('?').unwrap_or((request.url(), ""));
+        let (status, kind, body) = match (request.method(), path) {
             _ if !is_local => (403, "text/plain", "not for other hosts".to_owned()),
             (Method::Get | Method::Head, "/") => {
                 (200, "text/html; charset=utf-8", self.html.clone())
@@ -103,6 +147,10 @@ impl Page {
             (Method::Get | Method::Head, "/version") => {
                 (200, "text/plain", self.version.to_string())
             }
+            (Method::Get, "/bytes") => match self.bytes(query, options) {
+                Ok(found) => (200, "application/json", found),
+                Err(why) => (400, "text/plain; charset=utf-8", why),
+            },
             _ => (404, "text/plain", "there is nothing here".to_owned()),
         };
         let mut response = Response::from_string(body).with_status_code(status);
@@ -117,9 +165,15 @@ impl Page {
     }
 }
 
-fn make(arguments: &Arguments, options: &Options) -> Result<String, Failure> {
+fn make(arguments: &Arguments, options: &Options) -> Result<(Opened, String), Failure> {
     let opened = Opened::open(&arguments.file)?;
-    page::html(&opened, options, arguments.against.as_deref(), true)
+    let served = if arguments.timing_only {
+        Served::TimesAlone
+    } else {
+        Served::Whole
+    };
+    let html = page::html(&opened, options, arguments.against.as_deref(), served)?;
+    Ok((opened, html))
 }
 
 fn stamps(arguments: &Arguments) -> Vec<Option<SystemTime>> {
@@ -132,9 +186,14 @@ fn stamps(arguments: &Arguments) -> Vec<Option<SystemTime>> {
         .collect()
 }
 
+/// A failure without the colours that a terminal would get.
+fn plain(failure: &Failure) -> String {
+    anstream::adapter::strip_str(&failure.text()).to_string()
+}
+
 /// What is shown while the file cannot be: why, and the question whether it has changed.
 fn trouble(failure: &Failure) -> String {
-    let text = failure.text();
+    let text = plain(failure);
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"color-scheme\" content=\"light dark\"><title>Chipless</title>\

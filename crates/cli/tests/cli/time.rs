@@ -188,46 +188,187 @@ fn figures_are_changed_one_at_a_time() {
     ]);
 }
 
+/// A page that is served.
+struct Served {
+    server: std::process::Child,
+    host: String,
+}
+
+impl Served {
+    fn new(arguments: &[&str]) -> Served {
+        let mut server = chipless()
+            .arg("view")
+            .args(arguments)
+            .arg("--no-open")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut address = String::new();
+        let mut out = BufReader::new(server.stdout.take().unwrap());
+        out.read_line(&mut address).unwrap();
+        let host = address.trim().trim_start_matches("http://");
+        let host = host.trim_end_matches('/').to_owned();
+        Served { server, host }
+    }
+
+    fn get_as(&self, path: &str, name: &str) -> String {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        write!(stream, "GET {path} HTTP/1.0\r\nHost: {name}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn status(answer: &str) -> u16 {
+        answer.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+
+    fn get(&self, path: &str) -> String {
+        self.get_as(path, &self.host)
+    }
+
+    /// What stands there, or why the server does not say.
+    fn bytes(&self, memory: &Value, address: &Value, ps: u64) -> Result<Value, String> {
+        let answer = self.get(&format!("/bytes?memory={memory}&address={address}&ps={ps}"));
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        match Served::status(head) {
+            200 => Ok(serde_json::from_str(body).unwrap()),
+            status => {
+                assert_eq!(status, 400, "{head}");
+                Err(body.to_owned())
+            }
+        }
+    }
+
+    /// The data of the page.
+    fn report(&self) -> Value {
+        let html = self.get("/");
+        let data = html.split("id=\"report\">").nth(1).unwrap();
+        serde_json::from_str(data.split("</script>").next().unwrap()).unwrap()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
 #[test]
 fn a_served_page_follows_its_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("dot.dfg");
     std::fs::copy(root().join(DOT), &file).unwrap();
-    let mut server = chipless()
-        .args(["view", file.to_str().unwrap(), "--no-open"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut address = String::new();
-    let mut out = BufReader::new(server.stdout.take().unwrap());
-    out.read_line(&mut address).unwrap();
-    let host = address
-        .trim()
-        .trim_start_matches("http://")
-        .trim_end_matches('/');
-    let get = |path: &str, name: &str| {
-        let mut stream = TcpStream::connect(host).unwrap();
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n"
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    };
-    assert!(get("/", host).contains("dot.dfg"));
-    assert!(get("/version", host).ends_with("\r\n\r\n1"));
-    assert!(get("/", "elsewhere.example").starts_with("HTTP/1.1 403"));
-    assert!(get("/other", host).starts_with("HTTP/1.1 404"));
+    let served = Served::new(&[file.to_str().unwrap()]);
+    assert!(served.get("/").contains("dot.dfg"));
+    assert!(served.get("/version").ends_with("\r\n\r\n1"));
+    assert_eq!(
+        Served::status(&served.get_as("/", "elsewhere.example")),
+        403
+    );
+    assert_eq!(Served::status(&served.get("/other")), 404);
     // The clock of the file system may be coarse.
     let begun = Instant::now();
-    while get("/version", host).ends_with("\r\n\r\n1") {
+    while served.get("/version").ends_with("\r\n\r\n1") {
         assert!(begun.elapsed() < Duration::from_secs(30));
         std::fs::write(&file, "Input64: p\nnonsense\n").unwrap();
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(get("/", host).contains("dot.dfg:"));
-    server.kill().unwrap();
-    server.wait().unwrap();
+    assert!(served.get("/").contains("dot.dfg:"));
+    let said = served.bytes(&0.into(), &0.into(), 0).unwrap_err();
+    assert!(said.contains("the file is wrong"), "{said}");
+}
+
+#[test]
+fn a_served_page_shows_what_stands_in_memory_at_an_instant() {
+    let four_cores = "fixtures/gemini/four_cores";
+    let (schedule, network) = (
+        format!("{four_cores}/schedule.json"),
+        format!("{four_cores}/network.json"),
+    );
+    let programs: [&[&str]; 5] = [
+        &["fixtures/npu/resblock/program.blob"],
+        &["fixtures/spu/recurrent/plan.json"],
+        &[&schedule, "--network", &network],
+        &["fixtures/neuron/matmul_five_engines/program.neff"],
+        &[DOT],
+    ];
+    for program in programs {
+        let file = program[0];
+        let directory = tempfile::tempdir().unwrap();
+        let out = directory.path().to_str().unwrap();
+        done(&[&["run", "--seed", "3", "--output-dir", out], program].concat());
+        let served = Served::new(&[&["--seed", "3"], program].concat());
+        let report = served.report();
+        let end = report["run"]["latency_ps"].as_u64().unwrap();
+        let memories = report["run"]["memories"].as_array().unwrap();
+        let outputs = memories.iter().flat_map(|memory| {
+            let blocks = memory["blocks"].as_array().unwrap().iter();
+            let outputs = blocks.filter(|block| block["role"] == "output");
+            outputs.map(move |block| (memory, block))
+        });
+        let (memory, block) = outputs
+            .last()
+            .unwrap_or_else(|| panic!("{file}: no output"));
+        let found = served.bytes(&memory["id"], &block["address"], end).unwrap();
+        assert!(found["writer"].is_string(), "{file}: {found}");
+        let shown = found["bytes"].as_str().unwrap();
+        let arrays = std::fs::read_dir(directory.path()).unwrap();
+        let is_there = arrays.into_iter().any(|entry| {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            hex.contains(&shown[..shown.len().min(64)])
+        });
+        assert!(is_there, "{file}: {shown} stands in no output");
+        let before = served.bytes(&memory["id"], &block["address"], 0).unwrap();
+        assert_eq!(
+            (&before["writer"], &before["is_undefined"]),
+            (&Value::Null, &true.into()),
+            "{file}"
+        );
+        let far = served
+            .bytes(&memory["id"], &u64::MAX.into(), end)
+            .unwrap_err();
+        assert!(far.contains("expected an address of a buffer"), "{far}");
+        let none = served.bytes(&99999.into(), &0.into(), end).unwrap_err();
+        assert!(none.contains("found number 99999"), "{none}");
+    }
+    let npu = "fixtures/npu/resblock/program.blob";
+    let (code, _, err) = run(&["view", npu, "--no-open", "--input", "z=z.npy"]);
+    assert!(
+        code == 2 && err.contains("expected the name of an input (x)"),
+        "{err}"
+    );
+    let timed = Served::new(&[npu, "--timing-only"]);
+    assert!(
+        timed.report()["no_bytes"]
+            .as_str()
+            .unwrap()
+            .contains("timing-only")
+    );
+    let said = timed.bytes(&0.into(), &0.into(), 0).unwrap_err();
+    assert!(said.contains("timing-only"), "{said}");
+    let refused = Served::new(&["fixtures/broken/early_read.neff"]);
+    let said = refused.bytes(&0.into(), &0.into(), 0).unwrap_err();
+    assert!(said.contains("can only be timed"), "{said}");
+}
+
+#[test]
+fn a_file_without_a_program_has_a_page_of_its_pictures() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("page.html");
+    let page = page.to_str().unwrap();
+    done(&["report", "fixtures/spu/latched/iospec.yaml", "-o", page]);
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains("write latchedC") && html.contains("sequence 1: latched_seq, latched"));
+    let (code, _, err) = run(&[
+        "report",
+        "fixtures/spu/latched/iospec.yaml",
+        "--against",
+        "fixtures/spu/dense/iospec.yaml",
+        "-o",
+        page,
+    ]);
+    assert!(code == 2 && err.contains("expected two programs"), "{err}");
 }

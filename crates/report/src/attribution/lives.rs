@@ -17,7 +17,7 @@ pub struct Live {
     pub writer: Option<TaskId>,
     /// From here.
     pub start: Time,
-    /// Until here.
+    /// Until here, at most until somebody begins to write over it.
     pub end: Time,
 }
 
@@ -85,7 +85,9 @@ pub fn lives(program: &Program<'_>, timeline: &Timeline) -> Lives {
                 read: record.end,
             };
             let over = &mut found[program.buffers[buffer].memory];
-            cells[buffer].put(extent, cell, |bytes, cell| {
+            cells[buffer].put(extent, cell, |bytes, mut cell| {
+                // Who writes over what it reads puts the new bytes into the place of the old ones.
+                cell.read = cell.read.min(record.start);
                 over.push(live(buffer, bytes, cell));
             });
         }

@@ -25,7 +25,7 @@ impl Difference {
         let mut interface = Vec::new();
         for (path, value) in a {
             match b.get(path) {
-                None => interface.push(format!("{path} is gone")),
+                None => interface.push(format!("{} is gone", whole(path, b))),
                 Some(other) if other != value => {
                     interface.push(format!("{path}: {other}, was {value}"));
                 }
@@ -33,7 +33,11 @@ impl Difference {
             }
         }
         let new = b.iter().filter(|(path, _)| !a.contains_key(*path));
-        interface.extend(new.map(|(path, value)| format!("{path} is new: {value}")));
+        interface.extend(new.map(|(path, value)| match whole(path, a) {
+            part if part == path => format!("{path} is new: {value}"),
+            part => format!("{part} is new"),
+        }));
+        interface.dedup();
         Difference {
             schema_version: crate::SCHEMA_VERSION,
             equal: interface.is_empty(),
@@ -41,6 +45,23 @@ impl Difference {
             ..Difference::default()
         }
     }
+}
+
+/// The largest part of a file that an entry belongs to and that the other file has nothing of.
+fn whole<'p>(path: &'p str, other: &BTreeMap<String, String>) -> &'p str {
+    let is_there = |part: &str| {
+        let below = |separator: &str| {
+            let first = format!("{part}{separator}");
+            let mut from = other.range(first.clone()..);
+            from.next()
+                .is_some_and(|(path, _)| path.starts_with(&first))
+        };
+        other.contains_key(part) || below(".") || below("[")
+    };
+    let ends = path.match_indices(['.', '[']).map(|(at, _)| &path[..at]);
+    ends.filter(|part| !part.is_empty())
+        .find(|part| !is_there(part))
+        .unwrap_or(path)
 }
 
 /// Values by the names that lead to them. Of several of one path, each has its number.
@@ -136,9 +157,17 @@ mod tests {
         let difference = Difference::of_texts(text, &other);
         assert_eq!(
             difference.interface,
-            ["inputs.x.precision: 8, was 16", "sequences[1].kind is gone"]
+            ["inputs.x.precision: 8, was 16", "sequences[1] is gone"]
         );
         assert!(!difference.equal);
+        // What is new as a whole is said once.
+        let other = text
+            .replace("  x:\n", "  x2:\n")
+            .replace("length: 4", "length: 4\n    scale: 1");
+        assert_eq!(
+            Difference::of_texts(text, &other).interface,
+            ["inputs.x is gone", "inputs.x2 is new"]
+        );
         let swapped = "# a comment\ninputs:\n  x:\n    length: 4\n    precision: 16\nsequences:\n  - kind: send\n    of: [x]\n  - kind: receive\n";
         assert_eq!(
             Difference::of_texts(text, swapped).interface,

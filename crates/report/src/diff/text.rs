@@ -47,6 +47,13 @@ impl Difference {
 
     fn tasks_text(&self, out: &mut String, paint: Paint) {
         let tasks = &self.tasks;
+        // Contracts and fabrics have none.
+        if (tasks.matched, tasks.moved) == (0, 0)
+            && tasks.added.is_empty()
+            && tasks.removed.is_empty()
+        {
+            return;
+        }
         let _ = writeln!(out, "\n{}", paint.strong("tasks"));
         let _ = writeln!(
             out,

@@ -120,7 +120,7 @@ fn parts(side: Side<'_, '_>) -> FxHashMap<String, Part> {
 }
 
 fn name(program: &Program<'_>, task: TaskId) -> String {
-    if let Some(layer) = program.tasks[task].layer() {
+    if let Some(layer) = program.layer(task) {
         layer.to_owned()
     } else {
         let queue = &program.queues[program.tasks[task].queue].name;

@@ -51,21 +51,58 @@ pub struct Run<'r, 'a> {
     pub facts: &'r [Node],
     /// Whatever the user should know before trusting the numbers.
     pub notes: &'r [String],
-    /// Pictures: name, title, SVG.
-    pub pictures: &'r [(String, String, String)],
+    /// Pictures.
+    pub pictures: &'r [Picture],
     /// The run with each figure of the machine made twice as good, best first.
     pub ranking: &'r [Ranked],
 }
 
-/// The page of a run. `live`: it is served, and asks when it should load itself again.
-pub fn page(run: &Run<'_, '_>, against: Option<(&Run<'_, '_>, &Difference)>, live: bool) -> String {
+/// A picture of what a target draws.
+#[derive(Debug, Serialize)]
+pub struct Picture {
+    /// Short, fit for a file name.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// As SVG.
+    pub svg: String,
+    /// As lines of text.
+    pub text: String,
+}
+
+/// Who shows a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// A file: nobody answers it.
+    No,
+    /// A server, which the page asks when it should load itself again, but for no bytes: the run keeps time alone.
+    TimesAlone,
+    /// A server, which the page asks for bytes as well.
+    Whole,
+}
+
+/// The page of a run.
+pub fn page(
+    run: &Run<'_, '_>,
+    against: Option<(&Run<'_, '_>, &Difference)>,
+    served: Served,
+) -> String {
     let report = Report {
         schema_version: SCHEMA_VERSION,
         chipless: env!("CARGO_PKG_VERSION"),
         run: Packed::of(run),
         against: against.map(|(run, _)| Packed::of(run)),
         difference: against.map(|(_, difference)| difference),
-        live,
+        live: served != Served::No,
+        no_bytes: match served {
+            Served::No => Some(
+                "A page in a file has no bytes in it: chipless view shows those of an instant.",
+            ),
+            Served::TimesAlone => Some(
+                "This run is timing-only (--timing-only): no bytes were computed. View the file without it to see them.",
+            ),
+            Served::Whole => None,
+        },
     };
     let json = serde_json::to_string(&report).unwrap_or_default();
     // `</script` in a name must not end the element; JSON may write the slash either way.
@@ -81,6 +118,8 @@ struct Report<'r> {
     against: Option<Packed<'r>>,
     difference: Option<&'r Difference>,
     live: bool,
+    /// Why the page cannot show bytes; null where it asks the server for them.
+    no_bytes: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -105,7 +144,7 @@ struct Packed<'r> {
     resources: Vec<ResourceRow<'r>>,
     memories: Vec<MemoryRow<'r>>,
     findings: Vec<FindingRow<'r>>,
-    pictures: Vec<PictureRow<'r>>,
+    pictures: &'r [Picture],
     /// A JSON array of the tasks' listings, packed like a column; null where there are too many tasks.
     details: Option<String>,
 }
@@ -141,6 +180,8 @@ struct ResourceRow<'r> {
 
 #[derive(Serialize)]
 struct MemoryRow<'r> {
+    /// Its number in the program, by which the server knows it.
+    id: usize,
     name: &'r str,
     size: Option<u64>,
     live: Levels,
@@ -171,13 +212,6 @@ struct FindingRow<'r> {
     severity: &'static str,
     message: &'r str,
     place: String,
-}
-
-#[derive(Serialize)]
-struct PictureRow<'r> {
-    name: &'r str,
-    title: &'r str,
-    svg: &'r str,
 }
 
 impl<'r> Packed<'r> {
@@ -219,11 +253,7 @@ impl<'r> Packed<'r> {
             resources: resources(program, timeline),
             memories: memories(program, run.lives),
             findings: run.findings.iter().map(finding).collect(),
-            pictures: run
-                .pictures
-                .iter()
-                .map(|(name, title, svg)| PictureRow { name, title, svg })
-                .collect(),
+            pictures: run.pictures,
         }
     }
 }
@@ -317,8 +347,8 @@ fn memories<'r>(program: &'r Program<'_>, lives: &Lives) -> Vec<MemoryRow<'r>> {
             let written = live.writer.map(|task| {
                 format!(
                     ", written by {}",
-                    program.tasks[task]
-                        .layer()
+                    program
+                        .layer(task)
                         .map_or_else(|| program.task_name(task), str::to_owned)
                 )
             });
@@ -338,6 +368,7 @@ fn memories<'r>(program: &'r Program<'_>, lives: &Lives) -> Vec<MemoryRow<'r>> {
                 .filter_map(|chunk| chunk.iter().max_by_key(|(_, bytes)| *bytes))
         };
         MemoryRow {
+            id: id.index(),
             name: &memory.name,
             size: (memory.size < u64::MAX / 2).then_some(memory.size),
             live: Levels {
@@ -352,7 +383,7 @@ fn memories<'r>(program: &'r Program<'_>, lives: &Lives) -> Vec<MemoryRow<'r>> {
 }
 
 /// Where each buffer is drawn: at its address, or behind all others of its memory before it has one.
-fn places(program: &Program<'_>) -> IndexVec<BufferId, u64> {
+pub(crate) fn places(program: &Program<'_>) -> IndexVec<BufferId, u64> {
     let mut free: IndexVec<MemoryId, u64> = program.memories.iter().map(|_| 0).collect();
     for buffer in &program.buffers {
         let end = buffer

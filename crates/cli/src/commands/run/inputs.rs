@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 /// A file that the user gave for an input.
-pub(super) struct Given {
+pub(in crate::commands) struct Given {
     /// Which one of the interface's inputs.
     pub(super) port: usize,
     pub(super) path: String,
@@ -17,7 +17,7 @@ pub(super) struct Given {
 }
 
 /// Opens the files of `NAME=FILE` options.
-pub(super) fn open(
+pub(in crate::commands) fn open(
     program_path: &str,
     program: &Program<'_>,
     options: &[String],
@@ -86,7 +86,7 @@ fn listed(names: &[&str]) -> String {
 }
 
 /// Puts the data of every input into its buffer; those of `zeros` become zero. Returns the names of the inputs whose data are random.
-pub(super) fn fill<'b>(
+pub(in crate::commands) fn fill<'b>(
     program_path: &str,
     program: &Program<'_>,
     given: &'b [Given],

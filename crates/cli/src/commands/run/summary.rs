@@ -70,7 +70,7 @@ impl<'p> Session<'_, 'p> {
         if self.arguments.answer.is_json() {
             terminal::print_json(&run.report())?;
         } else {
-            terminal::print(&run.text(terminal::out()))?;
+            terminal::print(&run.text(terminal::out(), terminal::width()))?;
         }
         Ok(Exit::Done)
     }

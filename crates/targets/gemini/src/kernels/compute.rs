@@ -56,6 +56,11 @@ impl Kernel for Tile {
         }
     }
 
+    /// The label is the layer.
+    fn layer<'l>(&self, label: &'l str) -> Option<&'l str> {
+        Some(label)
+    }
+
     fn details(&self) -> String {
         let mut text = format!("output {}", self.bounds);
         for input in &self.inputs {

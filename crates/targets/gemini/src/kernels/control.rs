@@ -12,6 +12,11 @@ impl Kernel for Control {
         self.0.into()
     }
 
+    /// The label is the layer.
+    fn layer<'l>(&self, label: &'l str) -> Option<&'l str> {
+        Some(label)
+    }
+
     fn accesses(&self, _: &mut dyn FnMut(Access)) {}
 
     fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {

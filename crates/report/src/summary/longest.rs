@@ -1,0 +1,213 @@
+//! The longest tasks and the longest waits, each a line for all that are alike.
+
+use super::Run;
+use crate::bars::{cut, widest};
+use crate::lanes::pieces;
+use crate::style::{Paint, clean, share};
+use chipless_model::{QueueId, SyncId, TaskId, Time};
+use chipless_sim::State;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Lines of each.
+pub(super) const LONGEST: usize = 8;
+/// Characters of a label at most.
+const LABEL: usize = 48;
+
+/// Tasks that take the same time for the same, and the label of the first.
+struct Alike<'r> {
+    time: Time,
+    first: TaskId,
+    number: usize,
+    operation: Cow<'r, str>,
+    label: &'r str,
+}
+
+/// Time that queues spent waiting for one sync; queues that waited alike stand together.
+struct Waited {
+    queues: Vec<QueueId>,
+    sync: SyncId,
+    total: Time,
+    times: usize,
+    /// The longest of these waits, and who ended it.
+    longest: Time,
+    by: Option<TaskId>,
+}
+
+impl<'r> Run<'r, '_> {
+    /// The longest first; of equal ones that with the first task.
+    fn longest(&self) -> Vec<Alike<'r>> {
+        let (program, timeline) = (self.program, self.timeline);
+        let done = || {
+            let records = timeline.tasks.iter_enumerated();
+            records
+                .filter(|(_, record)| record.state == State::Done)
+                .map(|(task, record)| (record.end - record.start, task))
+        };
+        // Each of the longest times has a line at least, so shorter ones have none.
+        let mut times: Vec<Time> = Vec::with_capacity(LONGEST + 1);
+        for (time, _) in done() {
+            let place = times.partition_point(|other| *other > time);
+            if place < LONGEST && times.get(place) != Some(&time) {
+                times.insert(place, time);
+                times.truncate(LONGEST);
+            }
+        }
+        let least = times.last().copied().unwrap_or(Time::ZERO);
+        let mut alike = FxHashMap::default();
+        for (time, task) in done().filter(|(time, _)| *time >= least) {
+            let label = program.tasks[task].label.as_deref().unwrap_or("");
+            // Of one layer, or with labels that differ in numbers alone.
+            let of = match program.layer(task) {
+                Some(layer) => vec![layer],
+                None => pieces(label).iter().map(|(text, _)| *text).collect(),
+            };
+            let what = (time, program.kernel(task).operation(), of);
+            alike.entry(what).or_insert((task, 0, label)).1 += 1;
+        }
+        let mut found: Vec<Alike<'r>> = alike
+            .into_iter()
+            .map(|((time, operation, _), (first, number, label))| Alike {
+                time,
+                first,
+                number,
+                operation,
+                label,
+            })
+            .collect();
+        found.sort_by_key(|alike| (std::cmp::Reverse(alike.time), alike.first));
+        found.truncate(LONGEST);
+        found
+    }
+
+    pub(super) fn longest_text(&self, out: &mut String, paint: Paint, width: usize) {
+        let longest = self.longest();
+        if longest.is_empty() {
+            return;
+        }
+        let (title, note) = (paint.strong("longest tasks"), paint.dim("estimated"));
+        let _ = writeln!(out, "\n{title}  {note}");
+        let name = |alike: &Alike<'_>| match alike.number {
+            1 => self.program.task_name(alike.first),
+            number => format!(
+                "{} and {} like it",
+                self.program.task_name(alike.first),
+                number - 1
+            ),
+        };
+        let names: Vec<String> = longest.iter().map(name).collect();
+        let column = widest(names.iter().map(String::as_str));
+        // Two gaps of two, the time and the share stand between.
+        let room = width.saturating_sub(column + 24) / 2;
+        let label = room.clamp(LABEL / 4, LABEL);
+        let operations: Vec<String> = longest
+            .iter()
+            .map(|alike| cut(&clean(&alike.operation), label))
+            .collect();
+        let is_labelled = longest.iter().any(|alike| !alike.label.is_empty());
+        let operation_column = match is_labelled {
+            true => widest(operations.iter().map(String::as_str)),
+            false => 0,
+        };
+        for ((alike, name), operation) in longest.iter().zip(names).zip(operations) {
+            let operation = paint.operation(format!("{operation:operation_column$}"));
+            let line = format!(
+                "  {name:column$}  {:>9}  {:>7}  {operation}  {}",
+                alike.time,
+                share(alike.time, self.timeline.end),
+                cut(&clean(alike.label), label)
+            );
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+    }
+
+    fn waited(&self) -> Vec<Waited> {
+        let Run {
+            program, timeline, ..
+        } = *self;
+        let mut waits: BTreeMap<(QueueId, SyncId), Waited> = BTreeMap::new();
+        for (task, record) in timeline
+            .tasks
+            .iter_enumerated()
+            .filter(|(_, record)| record.state != State::Waiting)
+        {
+            let time = record.start.saturating_sub(record.ready);
+            let Some(stall) = record.stall.filter(|_| time > Time::ZERO) else {
+                continue;
+            };
+            let queue = program.tasks[task].queue;
+            let none = || Waited {
+                queues: vec![queue],
+                sync: stall.sync,
+                total: Time::ZERO,
+                times: 0,
+                longest: Time::ZERO,
+                by: None,
+            };
+            let waited = waits.entry((queue, stall.sync)).or_insert_with(none);
+            waited.total += time;
+            waited.times += 1;
+            // Of equal ones the last.
+            if time >= waited.longest {
+                (waited.longest, waited.by) = (time, stall.by);
+            }
+        }
+        let mut waited: Vec<Waited> = waits.into_values().collect();
+        let alike = |w: &Waited| (std::cmp::Reverse(w.total), w.sync, w.by, w.times, w.longest);
+        waited.sort_by_key(alike);
+        waited.dedup_by(|next, kept| {
+            let same = alike(next) == alike(kept);
+            if same {
+                kept.queues.append(&mut next.queues);
+            }
+            same
+        });
+        waited.truncate(LONGEST);
+        waited
+    }
+
+    pub(super) fn waited_text(&self, out: &mut String, paint: Paint) {
+        let Run {
+            program, timeline, ..
+        } = *self;
+        let waited = self.waited();
+        if waited.is_empty() {
+            return;
+        }
+        let (title, note) = (paint.strong("longest waits"), paint.dim("estimated"));
+        let _ = writeln!(out, "\n{title}  {note}");
+        let queues: Vec<String> = waited
+            .iter()
+            .map(|w| {
+                cut(
+                    &w.queues
+                        .iter()
+                        .map(|q| &*program.queues[*q].name)
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                    LABEL,
+                )
+            })
+            .collect();
+        let names = widest(queues.iter().map(String::as_str));
+        let syncs = widest(waited.iter().map(|w| &*program.syncs[w.sync].name));
+        for (w, queues) in waited.iter().zip(&queues) {
+            let sync = &program.syncs[w.sync].name;
+            let _ = write!(
+                out,
+                "  {queues:names$}  {:>9}  {:>7}  for {sync:syncs$}",
+                w.total,
+                share(w.total, timeline.end)
+            );
+            if w.times > 1 {
+                let _ = write!(out, "  {} times, at most {}", w.times, w.longest);
+            }
+            if let Some(by) = w.by {
+                let _ = write!(out, "  signalled by {}", program.task_name(by));
+            }
+            out.push('\n');
+        }
+    }
+}
