@@ -235,16 +235,7 @@ impl Run {
         let (attribution, lives) = self.apart();
         let report = self.ran.report();
         let kept = self.ran.program();
-        let pictures: Vec<(String, String, String)> =
-            kept.kept().document().pictures().map_or_else(
-                |_| Vec::new(),
-                |pictures| {
-                    pictures
-                        .into_iter()
-                        .map(|p| (p.name, p.title, p.svg))
-                        .collect()
-                },
-            );
+        let pictures = kept.kept().document().pictures().unwrap_or_default();
         let read = kept.kept().document().findings().iter();
         let findings: Vec<_> = read.chain(kept.findings()).cloned().collect();
         let run = page::Run {
@@ -260,7 +251,7 @@ impl Run {
             pictures: &pictures,
             ranking: &[],
         };
-        page::page(&run, None, false)
+        page::page(&run, None, page::Served::No)
     }
 
     /// What a file of this name holds.
@@ -349,7 +340,9 @@ impl Run {
 
     /// What `run` prints.
     fn text(&self) -> String {
-        self.ran.report().text(chipless_report::Paint::PLAIN)
+        self.ran
+            .report()
+            .text(chipless_report::Paint::PLAIN, usize::MAX)
     }
 }
 

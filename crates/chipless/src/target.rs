@@ -5,6 +5,7 @@ use crate::options::{Input, OptionSpec, Options};
 use chipless_device::Route;
 use chipless_model::{Finding, Info, Node, Program, Rule, TaskId};
 use chipless_npu::registers::Structure;
+pub use chipless_report::page::Picture;
 use chipless_report::schedule_trace::Schedule;
 use chipless_sim::Timeline;
 use chipless_verify::Verified;
@@ -66,19 +67,6 @@ pub trait Package: Send + Sync {
     fn parts(&self, _names: &BTreeSet<&str>) -> Parts {
         Parts::new()
     }
-}
-
-/// A picture as SVG and as plain text.
-#[derive(Clone, Debug)]
-pub struct Picture {
-    /// Short, fit for a file name.
-    pub name: String,
-    /// One line.
-    pub title: String,
-    /// As SVG.
-    pub svg: String,
-    /// As plain text.
-    pub text: String,
 }
 
 /// A file that was read. What a target cannot do with it, it refuses by name.

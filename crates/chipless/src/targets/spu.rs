@@ -166,9 +166,8 @@ impl Document for Read<'_> {
                 iospec::Document::read(&self.contract()?, self.rules).map_err(Failure::reading)?,
             ),
         };
-        let document = match (&made, &self.file) {
-            (Some(document), _) | (None, File::Contract(document)) => document,
-            _ => return Ok(Vec::new()),
+        let ((Some(document), _) | (None, File::Contract(document))) = (&made, &self.file) else {
+            return Ok(Vec::new());
         };
         let title = "Transactions between the host and the program, in order";
         Ok(vec![Picture {

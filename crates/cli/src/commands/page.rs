@@ -81,25 +81,12 @@ fn without_run(
             })
             .collect(),
         notes: Vec::new(),
-        pictures: pictures(document),
+        pictures: document.pictures().unwrap_or_default(),
         ranking: Vec::new(),
         timeline,
     };
     let run = shown.run(&opened.path, &program);
     Ok(page::page(&run, None, served))
-}
-
-/// Pictures, of targets that draw any.
-fn pictures(document: &OpenDocument<'_>) -> Vec<Picture> {
-    let drawn = document.pictures().unwrap_or_default().into_iter();
-    drawn
-        .map(|picture| Picture {
-            name: picture.name,
-            title: picture.title,
-            svg: picture.svg,
-            text: picture.text,
-        })
-        .collect()
 }
 
 fn side<'s, 'a>(run: &page::Run<'s, 'a>) -> Side<'s, 'a> {
@@ -153,7 +140,7 @@ impl Shown {
             findings: findings.collect(),
             facts: document.facts(program, &timeline)?,
             notes: lowered.notes.clone(),
-            pictures: pictures(document),
+            pictures: document.pictures().unwrap_or_default(),
             ranking,
             timeline,
         })

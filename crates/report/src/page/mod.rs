@@ -58,7 +58,7 @@ pub struct Run<'r, 'a> {
 }
 
 /// A picture of what a target draws.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Picture {
     /// Short, fit for a file name.
     pub name: String,

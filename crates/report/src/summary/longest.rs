@@ -107,9 +107,10 @@ impl<'r> Run<'r, '_> {
             .map(|alike| cut(&clean(&alike.operation), label))
             .collect();
         let is_labelled = longest.iter().any(|alike| !alike.label.is_empty());
-        let operation_column = match is_labelled {
-            true => widest(operations.iter().map(String::as_str)),
-            false => 0,
+        let operation_column = if is_labelled {
+            widest(operations.iter().map(String::as_str))
+        } else {
+            0
         };
         for ((alike, name), operation) in longest.iter().zip(names).zip(operations) {
             let operation = paint.operation(format!("{operation:operation_column$}"));

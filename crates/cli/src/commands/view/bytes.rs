@@ -20,8 +20,8 @@ impl Question {
     /// Reads `memory=1&address=4096&ps=1200`, in any order.
     pub(super) fn of(query: &str) -> Result<Question, String> {
         let number = |name: &str| {
-            let values = query.split('&').filter_map(|part| part.strip_prefix(name));
-            let found = values.filter_map(|value| value.strip_prefix('=')).next();
+            let mut values = query.split('&').filter_map(|part| part.strip_prefix(name));
+            let found = values.find_map(|value| value.strip_prefix('='));
             let value = found.and_then(|value| value.parse::<u64>().ok());
             value.ok_or_else(|| {
                 let found = found.unwrap_or("none");
