@@ -67,9 +67,12 @@ pub(crate) fn bounds(costs: &Costs<'_>) -> Bounds {
         let constant = layer.weights_from.is_empty();
         let own = if constant { facts.weights } else { 0 };
         let written = if facts.readers.is_empty() { out } else { 0 };
-        dram += (own - (batch - 1)).max(0)
-            + read(network, index, facts.external_channels) * batch
-            + written;
+        // Operands of an element-wise layer that both come from outside are loaded as one.
+        let outside = match layer.kind {
+            Kind::Eltwise => facts.external_channels.min(layer.output[0]),
+            _ => facts.external_channels,
+        };
+        dram += (own - (batch - 1)).max(0) + read(network, index, outside) * batch + written;
         work += costs.unit_time(index) * batch as f64;
         let weights = facts.weights * if constant { 1 } else { batch };
         energy += out as f64 * machine.l2.read

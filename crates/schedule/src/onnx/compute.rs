@@ -1,12 +1,17 @@
 //! Nodes that become layers.
 
-use super::graph::{Attributes, Known, Outcome, Reader, Value};
+use super::constant::Constant;
+use super::fold::axis_of;
+use super::graph::{Attributes, Known, Outcome, Reader, Scales, Value};
 use super::proto::Node;
-use crate::front::{Action, Activation, Arithmetic, Function, Layout, Piece, Source, Window};
+use crate::front::{
+    Action, Activation, Arithmetic, Function, Layout, Numbers, Piece, Source, Window,
+};
 use crate::network::Kind;
+use std::rc::Rc;
 
 /// The operations of ONNX that are read.
-pub(super) const SUPPORTED: [&str; 35] = [
+pub(super) const SUPPORTED: [&str; 39] = [
     "Conv",
     "Gemm",
     "MatMul",
@@ -42,6 +47,10 @@ pub(super) const SUPPORTED: [&str; 35] = [
     "Transpose",
     "Constant",
     "Cast",
+    "Shape",
+    "Gather",
+    "Sqrt",
+    "ConstantOfShape",
 ];
 
 impl<'g> Reader<'g> {
@@ -67,14 +76,17 @@ impl<'g> Reader<'g> {
             "Div" => self.combine(Arithmetic::Divide, node, inputs),
             "Softmax" => self.softmax(&attributes, inputs),
             "LayerNormalization" => self.layer_norm(&attributes, inputs),
-            "Gelu" => self.function(Function::Gelu, inputs),
+            "Gelu" => match attributes.text("approximate") {
+                None | Some("none") => self.function(Function::Gelu, inputs),
+                Some(other) => Err(format!("the approximation `{other}` is not supported")),
+            },
             "Sigmoid" => self.function(Function::Sigmoid, inputs),
             "Tanh" => self.function(Function::Tanh, inputs),
             "Erf" => self.function(Function::Erf, inputs),
             "BatchNormalization" => self.batch_norm(node, &attributes, inputs),
             "Relu" => self.activation(node, Activation::Relu, inputs),
             "Clip" => self.clip(node, &attributes, inputs),
-            "QuantizeLinear" => self.quantise(inputs),
+            "QuantizeLinear" => self.quantise(&attributes, inputs),
             "DequantizeLinear" => self.dequantise(&attributes, inputs),
             _ => self.view(node, kind, &attributes, inputs),
         }
@@ -107,8 +119,10 @@ impl<'g> Reader<'g> {
         let mut layer = self.plain(kind, [k, h, w]);
         (layer.channels, layer.groups, layer.kernel, layer.stride) =
             (c, groups, [r, s], window.stride);
-        let bias = Self::constant(inputs, 2)?.map(|(bias, scales)| Self::numbers(bias, scales));
-        let weight = Self::numbers(weight, scales);
+        let bias = Self::constant(inputs, 2)?
+            .map(|(bias, scales)| bias_of(bias, scales, k))
+            .transpose()?;
+        let weight = weights(weight, scales, 0)?;
         let action = Action::Weighted {
             window,
             weight,
@@ -129,26 +143,25 @@ impl<'g> Reader<'g> {
         if attributes.int("transA").unwrap_or(0) != 0 {
             return Err("a transposed first operand is not supported".to_owned());
         }
-        if [attributes.float("alpha"), attributes.float("beta")]
-            .iter()
-            .flatten()
-            .any(|v| v.to_bits() != 1f64.to_bits())
-        {
-            return Err("alpha and beta other than 1 are not supported".to_owned());
-        }
+        let factor = |name: &str| attributes.float(name).unwrap_or(1.0);
         let (weight, scales) = Self::constant(inputs, 1)?.ok_or("it has no weights")?;
-        let bias = Self::constant(inputs, 2)?.map(|(bias, scales)| Self::numbers(bias, scales));
         let columns = attributes.int("transB").unwrap_or(0) == 0;
-        let weight = Self::numbers(weight, scales);
+        let weight = weights(weight, scales, usize::from(columns))?;
+        let outputs = weight.shape.get(usize::from(columns)).copied();
+        let bias = Self::constant(inputs, 2)?
+            .map(|(bias, scales)| bias_of(bias, scales, outputs.unwrap_or(0)))
+            .transpose()?;
+        let weight = times(weight, factor("alpha"));
+        let bias = bias.map(|bias| times(bias, factor("beta")));
         self.fully_connected(&x, weight, columns, bias)
     }
 
     fn fully_connected(
         &mut self,
         x: &Value,
-        weight: crate::front::Numbers,
+        weight: Numbers,
         columns: bool,
-        bias: Option<crate::front::Numbers>,
+        bias: Option<Numbers>,
     ) -> Outcome {
         let &[a, b] = weight.shape.as_slice() else {
             return Err(format!(
@@ -209,7 +222,7 @@ impl<'g> Reader<'g> {
     fn product(&mut self, inputs: &[Option<Known>]) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
         if let Some(Some(Known::Constant(weight, scales))) = inputs.get(1) {
-            let weight = Self::numbers(weight, scales.as_ref());
+            let weight = weights(weight, scales.as_ref(), 1)?;
             return self.fully_connected(&x, weight, true, None);
         }
         let y = Self::value(inputs, 1)?.clone();
@@ -249,12 +262,24 @@ impl<'g> Reader<'g> {
         let x = Self::value(inputs, 0)?.clone();
         let [c, rows, columns] = map(&x)?;
         let (window, [h, w]) = window(attributes, [rows, columns], None)?;
+        let counts_padding = attributes.int("count_include_pad") == Some(1);
+        let said: i64 = attributes.ints("pads").unwrap_or_default().iter().sum();
+        let same = attributes
+            .text("auto_pad")
+            .is_some_and(|how| how.starts_with("SAME"));
+        let beyond = !same && window.padding.iter().sum::<i64>() > said;
+        if kind == "AveragePool" && counts_padding && beyond && said > 0 {
+            return Err(
+                "windows that reach beyond a padding that counts are not supported".to_owned(),
+            );
+        }
         let mut layer = self.plain(Kind::Pool, [c, h, w]);
         (layer.kernel, layer.stride) = (window.kernel, window.stride);
         let action = if kind == "MaxPool" {
             Action::MaxPool(window)
         } else {
-            Action::AveragePool(window, attributes.int("count_include_pad") == Some(1))
+            // Where windows reach beyond the map (`ceil_mode`), what lies there never counts.
+            Action::AveragePool(window, counts_padding && !beyond)
         };
         Ok(Known::Value(self.layer(
             layer,
@@ -343,15 +368,17 @@ impl<'g> Reader<'g> {
                 )))
             }
             (Some(Some(Known::Value(x))), Some(Some(Known::Constant(constant, scales)))) => {
-                let numbers = Self::numbers(constant, scales.as_ref());
-                self.with_constant(arithmetic, node, 0, x, numbers)
+                self.with_constant(arithmetic, node, 0, x, (constant, scales.as_ref()))
             }
             (Some(Some(Known::Constant(constant, scales))), Some(Some(Known::Value(x)))) => {
-                if matches!(arithmetic, Arithmetic::Subtract | Arithmetic::Divide) {
-                    return Err("a constant first operand is not supported".to_owned());
+                let constant = (constant, scales.as_ref());
+                match arithmetic {
+                    Arithmetic::Subtract => self.less(constant, x),
+                    Arithmetic::Divide => Err(
+                        "a quotient of a constant and an activation is not supported".to_owned(),
+                    ),
+                    _ => self.with_constant(arithmetic, node, 1, x, constant),
                 }
-                let numbers = Self::numbers(constant, scales.as_ref());
-                self.with_constant(arithmetic, node, 1, x, numbers)
             }
             _ => Err("an operand is missing, or both are constants".to_owned()),
         }
@@ -386,20 +413,25 @@ impl<'g> Reader<'g> {
 
     fn softmax(&mut self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
-        let rank = x.dims().len() as i64 + 1;
-        let axis = attributes.int("axis").unwrap_or(-1);
-        let last = axis == -1 || axis == rank - 1;
+        let rank = x.dims().len() + 1;
+        // Before version 13, all axes from this one on are taken together.
+        let together = self.version < 13;
+        let axis = attributes
+            .int("axis")
+            .unwrap_or(if together { 1 } else { -1 });
+        let axis = axis_of(axis, rank)?;
         let groups = match x.layout {
-            Layout::Sequence => 1,
-            Layout::Heads(groups) => groups,
-            Layout::Vector if x.extents[1] * x.extents[2] == 1 => 1,
-            _ => return Err(format!("over {:?} it is not supported", x.dims())),
+            Layout::Map if axis == 1 && !together => 1,
+            Layout::Sequence if axis == 2 => 1,
+            Layout::Heads(groups) if axis == 3 => groups,
+            Layout::Vector if axis == 1 && x.extents[1] * x.extents[2] == 1 => 1,
+            _ => {
+                return Err(format!(
+                    "over the axis {axis} of {:?} of each image it is not supported",
+                    x.dims()
+                ));
+            }
         };
-        if !last {
-            return Err(format!(
-                "over the axis {axis} it is not supported; only over the last"
-            ));
-        }
         Ok(self.pointwise(&x, Action::Softmax(groups)))
     }
 
@@ -416,9 +448,8 @@ impl<'g> Reader<'g> {
             ));
         }
         let (factor, scales) = Self::constant(inputs, 1)?.ok_or("its factor is missing")?;
-        let factor = Self::numbers(factor, scales);
-        let offset =
-            Self::constant(inputs, 2)?.map(|(offset, scales)| Self::numbers(offset, scales));
+        let factor = Self::reals(factor, scales);
+        let offset = Self::constant(inputs, 2)?.map(|(offset, scales)| Self::reals(offset, scales));
         if factor.shape.iter().product::<i64>() != x.extents[0] {
             return Err(format!(
                 "{} features arrive, its factor has the shape {:?}",
@@ -432,6 +463,58 @@ impl<'g> Reader<'g> {
     pub(super) fn function(&mut self, function: Function, inputs: &[Option<Known>]) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
         Ok(self.pointwise(&x, Action::Function(function)))
+    }
+}
+
+/// The weights of a layer whose outputs lie along an axis of them.
+fn weights(
+    constant: &Constant,
+    scales: Option<&Scales>,
+    outputs: usize,
+) -> Result<Numbers, String> {
+    let numbers = Reader::numbers(constant, scales);
+    if let Some((scales, axis)) = &numbers.scales {
+        if scales.len() > 1 && *axis != outputs {
+            return Err(format!(
+                "the weights `{}` have scales along their axis {axis}; expected one for all or for each output, along the axis {outputs}",
+                constant.name
+            ));
+        }
+        if !matches!(constant.kind, 2 | 3) {
+            return Err(format!(
+                "the weights `{}` are integers of ONNX type {}; expected 8 bits",
+                constant.name, constant.kind
+            ));
+        }
+    }
+    Ok(numbers)
+}
+
+/// One number for each output, or for all of them.
+fn bias_of(constant: &Constant, scales: Option<&Scales>, outputs: i64) -> Result<Numbers, String> {
+    let count: i64 = constant.shape.iter().product();
+    if count != 1 && (count != outputs || constant.shape.last() != Some(&outputs)) {
+        return Err(format!(
+            "a bias of the shape {:?} for {outputs} outputs is not supported",
+            constant.shape
+        ));
+    }
+    Ok(Reader::numbers(constant, scales))
+}
+
+/// Numbers times a factor.
+fn times(numbers: Numbers, factor: f64) -> Numbers {
+    let all = |numbers: Rc<Vec<f64>>| Rc::new(numbers.iter().map(|v| v * factor).collect());
+    match numbers.scales {
+        _ if factor.to_bits() == 1f64.to_bits() => numbers,
+        Some((scales, axis)) => Numbers {
+            scales: Some((all(scales), axis)),
+            ..numbers
+        },
+        None => Numbers {
+            values: numbers.values.map(all),
+            ..numbers
+        },
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct Constant {
     pub(crate) name: String,
     /// Extents.
     pub(crate) shape: Vec<i64>,
+    /// ONNX's number of the type of its elements.
+    pub(crate) kind: i32,
     /// Its numbers, exact in binary64 (64-bit integers of shapes are small).
     pub(crate) data: Data,
 }
@@ -81,6 +83,7 @@ pub(crate) fn read(
     let mut constant = Constant {
         name: name.clone(),
         shape: tensor.dims.clone(),
+        kind: tensor.data_type.unwrap_or(0),
         data: Data::There(Rc::default()),
     };
     let external = |key: &str| {
@@ -111,7 +114,7 @@ pub(crate) fn read(
             .and_then(|end| file.get(start..end))
             .ok_or_else(|| wrong(format!("the file {location} ends before its data")))?;
     }
-    let kind = tensor.data_type.unwrap_or(0);
+    let kind = constant.kind;
     let numbers: Vec<f64> = if bytes.is_empty() && count > 0 {
         let typed: Vec<f64> = match kind {
             1 => tensor.float_data.iter().map(|v| f64::from(*v)).collect(),

@@ -1,12 +1,63 @@
 //! Nodes that are taken into the layer before them.
 
-use super::graph::{Attributes, Known, Outcome, Reader, Value};
+use super::constant::{Constant, Data};
+use super::fold::axis_of;
+use super::graph::{Attributes, Known, Outcome, Reader, Scales, Value};
 use super::proto::Node;
 use crate::front::{
     Action, Activation, Arithmetic, Function, Layout, Numbers, Piece, Quantisation, Source,
 };
 use crate::network::Kind;
 use std::rc::Rc;
+
+/// What 8 bits stand for in the file; here they are always signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    Signed,
+    Unsigned,
+}
+
+impl Stored {
+    /// From the ONNX type of a zero point; where there is none, as the node says or `otherwise`.
+    pub(super) fn of(
+        zero: Option<i32>,
+        attributes: &Attributes<'_>,
+        otherwise: Stored,
+    ) -> Result<Stored, String> {
+        let said = attributes.int("output_dtype").filter(|kind| *kind != 0);
+        match zero.map(i64::from).or(said) {
+            None => Ok(otherwise),
+            Some(2) => Ok(Stored::Unsigned),
+            Some(3) => Ok(Stored::Signed),
+            Some(kind) => Err(format!(
+                "integers of ONNX type {kind} are not supported; expected 8 bits (types 2 and 3)"
+            )),
+        }
+    }
+
+    /// ONNX's number of the type.
+    pub(super) const fn kind(self) -> i32 {
+        match self {
+            Stored::Unsigned => 2,
+            Stored::Signed => 3,
+        }
+    }
+
+    pub(super) const fn range(self) -> [f64; 2] {
+        match self {
+            Stored::Unsigned => [0.0, 255.0],
+            Stored::Signed => [-128.0, 127.0],
+        }
+    }
+
+    /// What is taken away to make signed numbers of it.
+    const fn shift(self) -> f64 {
+        match self {
+            Stored::Unsigned => 128.0,
+            Stored::Signed => 0.0,
+        }
+    }
+}
 
 impl<'g> Reader<'g> {
     /// The layer that makes a tensor, if this node alone reads it and the result is not stored yet.
@@ -63,11 +114,10 @@ impl<'g> Reader<'g> {
     ) -> Outcome {
         let bound = |at: usize, name: &str| -> Result<Option<f64>, String> {
             Ok(match Self::constant(inputs, at)? {
-                Some((constant, _)) => Some(
-                    constant
-                        .single()
-                        .ok_or_else(|| format!("its bound `{}` is not there", constant.name))?,
-                ),
+                Some((constant, scales)) => match Self::reals(constant, scales).values?[..] {
+                    [bound] => Some(bound),
+                    _ => return Err(format!("its bound `{}` is not one number", constant.name)),
+                },
                 None => attributes.float(name),
             })
         };
@@ -99,22 +149,9 @@ impl<'g> Reader<'g> {
         node: &'g Node,
         input: usize,
         x: &Value,
-        constant: Numbers,
+        (constant, scales): (&Constant, Option<&Scales>),
     ) -> Outcome {
-        let count: i64 = constant.shape.iter().product();
-        let channels = x.extents[0];
-        let trailing = constant
-            .shape
-            .iter()
-            .rev()
-            .take_while(|extent| **extent == 1)
-            .count();
-        let along_channels = match x.layout {
-            Layout::Map => count == channels && trailing >= 2,
-            Layout::Sequence => count == channels && constant.shape.last() == Some(&channels),
-            Layout::Vector => count == channels && x.extents[1] * x.extents[2] == 1,
-            Layout::Split(_) | Layout::Heads(_) => false,
-        };
+        let (single, along_channels) = spread(x, constant);
         if arithmetic == Arithmetic::Add && along_channels {
             let layer = self
                 .maker(node, input, x)
@@ -124,18 +161,47 @@ impl<'g> Reader<'g> {
                     bias: bias @ None, ..
                 } = &mut self.operations[layer].action
             {
-                *bias = Some(constant);
+                *bias = Some(Self::numbers(constant, scales));
                 return Ok(Known::Value(x.clone()));
             }
         }
-        if count != 1 && !along_channels {
-            return Err(format!(
-                "a constant of the shape {:?} beside {:?} is not supported",
-                constant.shape,
-                x.dims()
-            ));
+        if !single && !along_channels {
+            return Err(not_spread(x, constant));
         }
-        Ok(self.pointwise(x, Action::Constant(arithmetic, constant)))
+        let numbers = Self::reals(constant, scales);
+        if arithmetic == Arithmetic::Divide
+            && numbers
+                .values
+                .as_ref()
+                .is_ok_and(|values| values.contains(&0.0))
+        {
+            return Err(format!("the divisor `{}` contains 0", constant.name));
+        }
+        Ok(self.pointwise(x, Action::Constant(arithmetic, numbers)))
+    }
+
+    /// A constant less an activation.
+    pub(super) fn less(
+        &mut self,
+        (constant, scales): (&Constant, Option<&Scales>),
+        x: &Value,
+    ) -> Outcome {
+        if !matches!(spread(x, constant), (true, _) | (_, true)) {
+            return Err(not_spread(x, constant));
+        }
+        let channels = x.extents[0] as usize;
+        let numbers = Self::reals(constant, scales);
+        let each = |values: Rc<Vec<f64>>| {
+            let of = |channel| values.get(channel).or(values.first()).copied();
+            Rc::new((0..channels).filter_map(of).collect())
+        };
+        let all = |values| Numbers {
+            values,
+            shape: vec![channels as i64],
+            scales: None,
+        };
+        let minus = all(Ok(Rc::new(vec![-1.0; channels])));
+        Ok(self.pointwise(x, Action::Affine(minus, all(numbers.values.map(each)))))
     }
 
     pub(super) fn batch_norm(
@@ -154,7 +220,7 @@ impl<'g> Reader<'g> {
                     x.extents[0], constant.shape
                 ));
             }
-            parts.push(Self::numbers(constant, scales));
+            parts.push(Self::reals(constant, scales));
         }
         let epsilon = attributes.float("epsilon").unwrap_or(1e-5);
         let (factor, offset) = folded(&parts, epsilon);
@@ -176,9 +242,13 @@ impl<'g> Reader<'g> {
         Ok(self.pointwise(&x, Action::Affine(factor, offset)))
     }
 
-    pub(super) fn quantise(&mut self, inputs: &[Option<Known>]) -> Outcome {
+    pub(super) fn quantise(
+        &mut self,
+        attributes: &Attributes<'_>,
+        inputs: &[Option<Known>],
+    ) -> Outcome {
         let mut x = Self::value(inputs, 0)?.clone();
-        let quantisation = Self::quantisation(inputs)?;
+        let (quantisation, stored_as) = Self::quantisation(attributes, inputs, Stored::Unsigned)?;
         match x.pieces[..] {
             [
                 Piece {
@@ -208,6 +278,7 @@ impl<'g> Reader<'g> {
             _ => {}
         }
         x.quantisation = Some(quantisation);
+        x.stored_as = stored_as;
         Ok(Known::Value(x))
     }
 
@@ -217,25 +288,10 @@ impl<'g> Reader<'g> {
         inputs: &[Option<Known>],
     ) -> Outcome {
         if let Some(Some(Known::Constant(constant, _))) = inputs.first() {
-            let (scale, _) = Self::constant(inputs, 1)?.ok_or("its scale is missing")?;
-            let scale = scale.numbers()?;
-            if let Some((zero, _)) = Self::constant(inputs, 2)?
-                && zero.numbers()?.iter().any(|zero| *zero != 0.0)
-            {
-                return Err("a constant with a zero point other than 0 is not supported".to_owned());
-            }
-            let axis = if scale.len() == 1 {
-                0
-            } else {
-                attributes.int("axis").unwrap_or(1)
-            };
-            return Ok(Known::Constant(
-                constant.clone(),
-                Some((scale.to_vec(), axis)),
-            ));
+            return dequantised(constant, attributes, inputs);
         }
         let mut x = Self::value(inputs, 0)?.clone();
-        let quantisation = Self::quantisation(inputs)?;
+        let (quantisation, _) = Self::quantisation(attributes, inputs, x.stored_as)?;
         if let [
             Piece {
                 source: Source::Input(input),
@@ -250,7 +306,11 @@ impl<'g> Reader<'g> {
     }
 
     /// Scale and zero point of an activation, as 8-bit signed integers.
-    fn quantisation(inputs: &[Option<Known>]) -> Result<Quantisation, String> {
+    fn quantisation(
+        attributes: &Attributes<'_>,
+        inputs: &[Option<Known>],
+        otherwise: Stored,
+    ) -> Result<(Quantisation, Stored), String> {
         let (scale, _) = Self::constant(inputs, 1)?.ok_or("its scale is missing")?;
         let scale = match scale.single() {
             Some(scale) if scale > 0.0 && scale.is_finite() => scale,
@@ -261,19 +321,91 @@ impl<'g> Reader<'g> {
                 );
             }
         };
-        let zero = match Self::constant(inputs, 2)? {
-            Some((zero, _)) => zero
+        let zero = Self::constant(inputs, 2)?.map(|(zero, _)| zero);
+        let stored = Stored::of(zero.map(|zero| zero.kind), attributes, otherwise)?;
+        let zero = match zero {
+            Some(zero) => zero
                 .single()
                 .ok_or("more than one zero point is not supported for activations")?,
             None => 0.0,
         };
-        // Unsigned numbers are the signed ones and 128.
-        let zero = if zero > 127.0 { zero - 128.0 } else { zero };
-        if !(-128.0..=127.0).contains(&zero) {
-            return Err(format!("a zero point of {zero} is none of 8 bits"));
-        }
-        Ok(Quantisation { scale, zero })
+        let zero = zero - stored.shift();
+        Ok((Quantisation { scale, zero }, stored))
     }
+}
+
+/// Whether a constant beside an activation is one number, and whether it has one for each channel.
+fn spread(x: &Value, constant: &Constant) -> (bool, bool) {
+    let count = super::fold::product(&constant.shape);
+    let channels = x.extents[0];
+    let last = constant.shape.last() == Some(&channels);
+    let trailing = constant
+        .shape
+        .iter()
+        .rev()
+        .take_while(|extent| **extent == 1)
+        .count();
+    let along_channels = match x.layout {
+        Layout::Map => trailing == 2 || channels == 1,
+        Layout::Sequence => last,
+        Layout::Vector => x.extents[1] * x.extents[2] == 1 && last,
+        Layout::Split(_) | Layout::Heads(_) => false,
+    };
+    (count == 1, count == channels && along_channels)
+}
+
+fn not_spread(x: &Value, constant: &Constant) -> String {
+    format!(
+        "a constant of the shape {:?} beside {:?} is not supported",
+        constant.shape,
+        x.dims()
+    )
+}
+
+/// A constant of integers with their scales; those of 8 bits come out signed.
+fn dequantised(
+    constant: &Constant,
+    attributes: &Attributes<'_>,
+    inputs: &[Option<Known>],
+) -> Outcome {
+    let (scale, _) = Reader::constant(inputs, 1)?.ok_or("its scale is missing")?;
+    let scale = scale.numbers()?;
+    if attributes.int("block_size").is_some_and(|size| size != 0) {
+        return Err("scales of blocks are not supported".to_owned());
+    }
+    // Biases are 32-bit integers.
+    let shift = match constant.kind {
+        6 => 0.0,
+        kind => Stored::of(Some(kind), attributes, Stored::Signed)?.shift(),
+    };
+    let zeros = match Reader::constant(inputs, 2)? {
+        Some((zero, _)) => zero.numbers()?,
+        None => Rc::new(vec![0.0]),
+    };
+    if let Some(zero) = zeros.iter().find(|zero| **zero - shift != 0.0) {
+        return Err(format!(
+            "a constant with a zero point of {zero} is not supported; expected {shift}"
+        ));
+    }
+    let rank = constant.shape.len();
+    let axis = match (scale.len(), rank) {
+        (1, _) | (_, 1) => 0,
+        _ => axis_of(attributes.int("axis").unwrap_or(1), rank)?,
+    };
+    let extent = constant.shape.get(axis).copied().unwrap_or(1);
+    if scale.len() != 1 && scale.len() as i64 != extent {
+        return Err(format!(
+            "{} scales along an axis of {extent} elements",
+            scale.len()
+        ));
+    }
+    let mut signed = constant.clone();
+    if let Data::There(numbers) = &mut signed.data
+        && shift != 0.0
+    {
+        *numbers = Rc::new(numbers.iter().map(|number| number - shift).collect());
+    }
+    Ok(Known::Constant(signed, Some((scale.to_vec(), axis as i64))))
 }
 
 /// Factor and offset of a batch norm.

@@ -2,6 +2,7 @@
 
 use super::Refused;
 use super::constant::{self, Beside, Constant, Data, Externals};
+use super::fuse::Stored;
 use super::proto::{Attribute, Graph, Node, ValueInfo};
 use crate::front::{
     Action, Activation, Front, Input, Layout, Numbers, Operand, Operation, Piece, Quantisation,
@@ -33,6 +34,8 @@ pub(super) struct Value {
     pub(super) extents: [i64; 3],
     pub(super) layout: Layout,
     pub(super) quantisation: Option<Quantisation>,
+    /// What the file stores it as, where it is stored.
+    pub(super) stored_as: Stored,
     /// The node that joined the pieces or took a part.
     pub(super) name: Option<Rc<str>>,
 }
@@ -64,6 +67,8 @@ impl Value {
 pub(super) struct Reader<'g> {
     pub(super) graph: &'g Graph,
     pub(super) batch: i64,
+    /// Version of ONNX's own operations.
+    pub(super) version: i64,
     pub(super) known: HashMap<String, Known>,
     /// How many nodes and outputs read each tensor.
     pub(super) uses: HashMap<&'g str, usize>,
@@ -75,6 +80,9 @@ pub(super) struct Reader<'g> {
 
 /// Nodes of a graph, at most.
 const MOST_NODES: usize = 60_000;
+
+/// The version of a file that names none.
+const NEWEST: i64 = 21;
 
 /// A node's attributes.
 pub(super) struct Attributes<'n>(pub(super) &'n [Attribute]);
@@ -98,6 +106,37 @@ impl<'n> Attributes<'n> {
             .filter(|ints| !ints.is_empty())
     }
 
+    /// A constant.
+    pub(super) fn tensor(&self, name: &str) -> Result<Option<Constant>, String> {
+        let tensor = self.find(name).and_then(|a| a.t.as_ref());
+        tensor
+            .map(|tensor| constant::read(tensor, &mut Externals::default(), &|_| None))
+            .transpose()
+    }
+
+    /// The numbers of a `Constant` that is written without a tensor, with their ONNX type.
+    pub(super) fn listed(&self, name: &str) -> Option<Constant> {
+        let attribute = self.find(name)?;
+        let floats = attribute.f.iter().chain(&attribute.floats);
+        let mut numbers: Vec<f64> = floats.map(|v| f64::from(*v)).collect();
+        let kind = if name.starts_with("value_float") {
+            1
+        } else {
+            7
+        };
+        numbers.extend(attribute.i.iter().chain(&attribute.ints).map(|v| *v as f64));
+        let several = name.ends_with('s');
+        Some(Constant {
+            name: name.to_owned(),
+            shape: several
+                .then_some(numbers.len() as i64)
+                .into_iter()
+                .collect(),
+            kind,
+            data: Data::There(Rc::new(numbers)),
+        })
+    }
+
     pub(super) fn text(&self, name: &str) -> Option<&'n str> {
         std::str::from_utf8(self.find(name)?.s.as_deref()?).ok()
     }
@@ -109,6 +148,7 @@ pub(super) type Outcome = Result<Known, String>;
 impl<'g> Reader<'g> {
     pub(super) fn new(
         graph: &'g Graph,
+        version: Option<i64>,
         batch: i64,
         beside: Beside<'_>,
     ) -> Result<Reader<'g>, Refused> {
@@ -122,6 +162,7 @@ impl<'g> Reader<'g> {
         let mut reader = Reader {
             graph,
             batch,
+            version: version.unwrap_or(NEWEST),
             known: HashMap::new(),
             uses: HashMap::new(),
             layers: Vec::new(),
@@ -160,6 +201,13 @@ impl<'g> Reader<'g> {
             .as_ref()
             .and_then(|t| t.tensor_type.as_ref()?.shape.as_ref());
         let shape = shape.ok_or_else(|| format!("the shape of the input `{name}` is not given"))?;
+        let images = shape.dim.first().and_then(|dim| dim.dim_value);
+        if let Some(images) = images.filter(|images| *images > 1 && *images != self.batch) {
+            return Err(format!(
+                "the input `{name}` has a batch of {images}, not of {}; a fixed batch other than 1 stays as it is",
+                self.batch
+            ));
+        }
         let mut dims = Vec::new();
         for (at, dim) in shape.dim.iter().enumerate().skip(1) {
             let extent = dim.dim_value.filter(|v| (1..1 << 31).contains(v));
@@ -193,11 +241,21 @@ impl<'g> Reader<'g> {
             channels: [0, extents[0]],
             through: Vec::new(),
         }];
+        let kind = input
+            .r#type
+            .as_ref()
+            .and_then(|t| t.tensor_type.as_ref()?.elem_type);
+        let stored_as = if kind == Some(Stored::Unsigned.kind()) {
+            Stored::Unsigned
+        } else {
+            Stored::Signed
+        };
         Ok(Value {
             pieces,
             extents,
             layout,
             quantisation: None,
+            stored_as,
             name: None,
         })
     }
@@ -215,7 +273,10 @@ impl<'g> Reader<'g> {
                 .filter(|name| !name.is_empty())
                 .unwrap_or(plain);
             self.name.clone_from(&name);
-            let known = match self.node(node, kind) {
+            let known = match self
+                .node(node, kind)
+                .and_then(|known| self.alone(node, kind, known))
+            {
                 Ok(known) => known,
                 Err(text) => {
                     refused.push(format!("the node `{name}` ({kind}): {text}"));
@@ -238,7 +299,25 @@ impl<'g> Reader<'g> {
         let mut outputs = Vec::new();
         for output in self.graph.output.iter().filter_map(|o| o.name.as_deref()) {
             match self.known.get(output) {
-                Some(Known::Value(value)) => outputs.push(self.operand(value)),
+                Some(Known::Value(value)) => match value.pieces[..] {
+                    [
+                        Piece {
+                            source: Source::Input(input),
+                            channels,
+                            ..
+                        },
+                    ] if channels == [0, self.inputs[input].extents[0]] => {
+                        return Err(Refused(vec![format!(
+                            "the output `{output}` is an input of the network, which no layer computes"
+                        )]));
+                    }
+                    _ => outputs.push(self.operand(value)),
+                },
+                Some(Known::Constant(..)) => {
+                    return Err(Refused(vec![format!(
+                        "the output `{output}` is a constant"
+                    )]));
+                }
                 _ => {
                     return Err(Refused(vec![format!(
                         "the output `{output}` is made by no node"
@@ -340,7 +419,20 @@ impl<'g> Reader<'g> {
         {
             return Ok(Known::Unknown);
         }
-        self.compute(node, kind, &inputs)
+        let attributes = Attributes(&node.attribute);
+        match self.fold(kind, &attributes, &inputs) {
+            Some(known) => known,
+            None => self.compute(node, kind, &inputs),
+        }
+    }
+
+    /// What a node gives, where nothing but its first output is read.
+    fn alone(&self, node: &Node, kind: &str, known: Known) -> Outcome {
+        let mut others = node.output.iter().skip(1);
+        match others.find(|output| kind != "Split" && self.uses.contains_key(output.as_str())) {
+            Some(output) => Err(format!("its output `{output}` is not supported")),
+            None => Ok(known),
+        }
     }
 
     /// The first input, which must be no constant.
@@ -368,15 +460,37 @@ impl<'g> Reader<'g> {
 
     /// The numbers of a constant, as layers keep them.
     pub(super) fn numbers(constant: &Constant, scales: Option<&Scales>) -> Numbers {
-        let rank = constant.shape.len() as i64;
+        let finite = |values: Rc<Vec<f64>>| match values.iter().find(|value| !value.is_finite()) {
+            Some(value) => Err(format!("the tensor `{}` contains {value}", constant.name)),
+            None => Ok(values),
+        };
         Numbers {
-            values: constant.numbers(),
+            values: constant.numbers().and_then(finite),
             shape: constant.shape.clone(),
-            scales: scales.map(|(scales, axis)| {
-                let axis = if *axis < 0 { axis + rank } else { *axis };
-                (scales.clone().into(), axis.max(0) as usize)
-            }),
+            scales: scales.map(|(scales, axis)| (scales.clone().into(), *axis as usize)),
         }
+    }
+
+    /// The real numbers of a constant, stored or not.
+    pub(super) fn reals(constant: &Constant, scales: Option<&Scales>) -> Numbers {
+        let mut numbers = Self::numbers(constant, scales);
+        let Some((scales, axis)) = numbers.scales.take() else {
+            return numbers;
+        };
+        let extent = numbers.shape.get(axis).copied().unwrap_or(1).max(1);
+        let inner = numbers.shape.iter().skip(axis + 1).product::<i64>().max(1);
+        let real = |(at, value): (usize, &f64)| {
+            let channel = (at as i64 / inner % extent) as usize;
+            value
+                * scales
+                    .get(channel)
+                    .or(scales.first())
+                    .copied()
+                    .unwrap_or(1.0)
+        };
+        let all = |values: Rc<Vec<f64>>| Rc::new(values.iter().enumerate().map(real).collect());
+        numbers.values = numbers.values.map(all);
+        numbers
     }
 
     /// Whole numbers of a constant.
@@ -470,6 +584,7 @@ impl<'g> Reader<'g> {
             extents,
             layout,
             quantisation: None,
+            stored_as: Stored::Signed,
             name: None,
         }
     }

@@ -5,6 +5,7 @@
 
 mod compute;
 mod constant;
+mod fold;
 mod fuse;
 mod graph;
 mod proto;
@@ -58,5 +59,10 @@ pub fn read(bytes: &[u8], batch: i64, beside: Beside<'_>) -> Result<Front, Refus
     let graph = model
         .graph
         .ok_or_else(|| alone("no ONNX model: it has no graph".to_owned()))?;
-    graph::Reader::new(&graph, batch, beside)?.read()
+    let version = model
+        .opset_import
+        .iter()
+        .find(|set| matches!(set.domain.as_deref(), None | Some("" | "ai.onnx")))
+        .and_then(|set| set.version);
+    graph::Reader::new(&graph, version, batch, beside)?.read()
 }

@@ -8,6 +8,17 @@ use prost::Message;
 pub(crate) struct Model {
     #[prost(message, optional, tag = "7")]
     pub(crate) graph: Option<Graph>,
+    #[prost(message, repeated, tag = "8")]
+    pub(crate) opset_import: Vec<OperatorSet>,
+}
+
+/// A set of operations and its version.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct OperatorSet {
+    #[prost(string, optional, tag = "1")]
+    pub(crate) domain: Option<String>,
+    #[prost(int64, optional, tag = "2")]
+    pub(crate) version: Option<i64>,
 }
 
 /// The nodes, the constants, what goes in and out.
@@ -55,6 +66,8 @@ pub(crate) struct Attribute {
     pub(crate) s: Option<Vec<u8>>,
     #[prost(message, optional, tag = "5")]
     pub(crate) t: Option<Tensor>,
+    #[prost(float, repeated, packed = "false", tag = "7")]
+    pub(crate) floats: Vec<f32>,
     #[prost(int64, repeated, packed = "false", tag = "8")]
     pub(crate) ints: Vec<i64>,
 }

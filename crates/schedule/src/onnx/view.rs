@@ -1,6 +1,7 @@
 //! Nodes that change nothing but the view of a tensor, or exchange its axes.
 
-use super::constant::{self, Externals};
+use super::fold::{axis_of, bounds, product};
+use super::fuse::Stored;
 use super::graph::{Attributes, Known, Outcome, Reader, Value};
 use super::proto::Node;
 use crate::front::{Action, Layout, Piece};
@@ -16,14 +17,18 @@ impl<'g> Reader<'g> {
     ) -> Outcome {
         match kind {
             "Constant" => {
-                let tensor = node
-                    .attribute
-                    .iter()
-                    .find_map(|a| a.t.as_ref())
-                    .ok_or("it has no tensor")?;
-                let constant = constant::read(tensor, &mut Externals::default(), &|_| None)?;
+                let listed = ["value_ints", "value_int", "value_floats", "value_float"];
+                let constant = match attributes.tensor("value")? {
+                    Some(constant) => Some(constant),
+                    None => listed.iter().find_map(|name| attributes.listed(name)),
+                };
+                let constant = constant.ok_or("it has neither a tensor nor numbers")?;
                 Ok(Known::Constant(constant, None))
             }
+            "Cast" if !matches!(attributes.int("to"), Some(1 | 10 | 11 | 16)) => Err(format!(
+                "to ONNX type {} it is not supported",
+                attributes.int("to").unwrap_or(0)
+            )),
             "Identity" | "Dropout" | "Cast" => inputs
                 .first()
                 .cloned()
@@ -68,7 +73,7 @@ impl<'g> Reader<'g> {
 
     fn reshape(&self, x: Value, shape: &[i64]) -> Outcome {
         let dims = x.dims();
-        let all: i64 = dims.iter().product();
+        let all = product(&dims);
         let whole = |d: usize| {
             if d == 0 {
                 self.batch
@@ -84,15 +89,13 @@ impl<'g> Reader<'g> {
             .zip(1..)
             .map(|(extent, d)| if *extent == 0 { whole(d) } else { *extent })
             .collect();
-        let known: i64 = rest.iter().filter(|extent| **extent > 0).product();
+        let known = rest.iter().filter(|extent| **extent > 0);
+        let known = known.fold(1, |all: i64, extent| all.saturating_mul(*extent));
         for extent in rest.iter_mut().filter(|extent| **extent == -1) {
             *extent = if known > 0 { all / known } else { 0 };
         }
         let keeps_batch = matches!(*first, -1..=1) || *first == self.batch;
-        if !keeps_batch
-            || rest.iter().any(|extent| *extent < 1)
-            || rest.iter().product::<i64>() != all
-        {
+        if !keeps_batch || rest.iter().any(|extent| *extent < 1) || product(&rest) != all {
             return Err(format!(
                 "{dims:?} of each image as {shape:?} is not supported"
             ));
@@ -100,7 +103,7 @@ impl<'g> Reader<'g> {
         let [c, h, w] = x.extents;
         let layout = match (x.layout, rest.as_slice()) {
             (_, same) if same == dims => x.layout,
-            (Layout::Sequence, [l, g, d]) if *l == h && g * d == c => Layout::Split(*g),
+            (Layout::Sequence, [l, g, _]) if *l == h && c % g == 0 => Layout::Split(*g),
             (Layout::Split(_), [l, d]) if *l == h && *d == c => Layout::Sequence,
             (Layout::Map, [_]) => Layout::Vector,
             (Layout::Vector, [a, b, d]) if [*a, *b, *d] == [c, h, w] => Layout::Map,
@@ -153,6 +156,7 @@ impl<'g> Reader<'g> {
             extents: [values.iter().map(|value| value.extents[0]).sum(), h, w],
             layout: first.layout,
             quantisation,
+            stored_as: first.stored_as,
             name: Some(self.name.as_str().into()),
         }))
     }
@@ -171,14 +175,18 @@ impl<'g> Reader<'g> {
         if list(4, "steps")?.is_some_and(|steps| steps.iter().any(|step| *step != 1)) {
             return Err("steps other than 1 are not supported".to_owned());
         }
-        let ([start], [end], [axis]) = (&starts[..], &ends[..], &axes[..]) else {
-            return Err("a slice along several axes is not supported".to_owned());
-        };
-        let part = part(&x, *axis, [*start, *end])?;
-        Ok(Known::Value(Value {
-            name: Some(self.name.as_str().into()),
-            ..part
-        }))
+        let mut dims = vec![self.batch];
+        dims.extend(x.dims());
+        let mut cut = x;
+        for ((axis, start), end) in axes.iter().zip(&starts).zip(&ends) {
+            let extent = dims[axis_of(*axis, dims.len())?];
+            // An axis that is taken whole is not cut.
+            if bounds([*start, *end], extent) != [0, extent] {
+                cut = part(&cut, *axis, [*start, *end])?;
+                cut.name = Some(self.name.as_str().into());
+            }
+        }
+        Ok(Known::Value(cut))
     }
 
     fn split(
@@ -261,6 +269,7 @@ impl<'g> Reader<'g> {
             extents: [groups * h, each, w],
             layout: Layout::Heads(groups),
             quantisation: None,
+            stored_as: Stored::Signed,
             name: None,
         }))
     }
@@ -277,8 +286,7 @@ fn part(x: &Value, axis: i64, [start, end]: [i64; 2]) -> Result<Value, String> {
         _ => 0,
     };
     let channels = x.extents[0];
-    let bound = |at: i64| (if at < 0 { at + channels } else { at }).clamp(0, channels);
-    let (start, end) = (bound(start), bound(end));
+    let [start, end] = bounds([start, end], channels);
     if axis != of_channels || start >= end {
         return Err(format!(
             "[{start}, {end}) along the axis {axis} of {:?} is not supported; only channels are",
@@ -304,6 +312,7 @@ fn part(x: &Value, axis: i64, [start, end]: [i64; 2]) -> Result<Value, String> {
         extents: [end - start, h, w],
         layout: x.layout,
         quantisation: x.quantisation,
+        stored_as: x.stored_as,
         name: None,
     })
 }
@@ -311,7 +320,7 @@ fn part(x: &Value, axis: i64, [start, end]: [i64; 2]) -> Result<Value, String> {
 fn squeeze(x: Value, away: bool, axes: &[i64]) -> Outcome {
     let dims = x.dims();
     let layout = match (x.layout, away, axes) {
-        (Layout::Map, true, _) if dims[1..] == [1, 1] => Layout::Vector,
+        (Layout::Map, true, [] | [2, 3] | [-2, -1]) if dims[1..] == [1, 1] => Layout::Vector,
         (Layout::Vector, false, [2, 3] | [-2, -1]) if x.extents[1] * x.extents[2] == 1 => {
             Layout::Map
         }

@@ -4,6 +4,7 @@ mod bounds;
 mod determinism;
 mod emission;
 mod front;
+mod meaning;
 mod onnx;
 mod pictured;
 mod random;

@@ -72,6 +72,32 @@ impl Node {
         self
     }
 
+    pub(crate) fn real(mut self, name: &str, number: f32) -> Node {
+        let mut attribute = bytes(1, name.as_bytes());
+        attribute.extend(varint(2 << 3 | 5));
+        attribute.extend(number.to_le_bytes());
+        attribute.extend(integer(20, 1));
+        self.0.extend(bytes(5, &attribute));
+        self
+    }
+
+    pub(crate) fn text(mut self, name: &str, text: &str) -> Node {
+        let attribute = [
+            bytes(1, name.as_bytes()),
+            bytes(4, text.as_bytes()),
+            integer(20, 3),
+        ]
+        .concat();
+        self.0.extend(bytes(5, &attribute));
+        self
+    }
+
+    /// One more result.
+    pub(crate) fn also(mut self, name: &str) -> Node {
+        self.0.extend(bytes(2, name.as_bytes()));
+        self
+    }
+
     pub(crate) fn list(mut self, name: &str, list: &[i64]) -> Node {
         let mut attribute = bytes(1, name.as_bytes());
         attribute.extend(list.iter().flat_map(|number| integer(8, *number)));
@@ -109,6 +135,18 @@ impl Graph {
         name
     }
 
+    pub(crate) fn floats(&mut self, shape: &[i64], values: &[f32]) -> String {
+        let data: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        self.constant(1, shape, &data)
+    }
+
+    /// A constant of an ONNX type.
+    pub(crate) fn constant(&mut self, kind: i64, shape: &[i64], data: &[u8]) -> String {
+        let name = self.next("constant");
+        self.all.extend(bytes(5, &tensor(&name, kind, shape, data)));
+        name
+    }
+
     pub(crate) fn integers(&mut self, values: &[i64]) -> String {
         let name = self.next("integers");
         let data: Vec<u8> = values
@@ -121,7 +159,11 @@ impl Graph {
     }
 
     pub(crate) fn input(&mut self, [c, h, w]: [i64; 3]) {
-        self.all.extend(bytes(11, &value("input", &[1, c, h, w])));
+        self.input_of(&[1, c, h, w]);
+    }
+
+    pub(crate) fn input_of(&mut self, shape: &[i64]) {
+        self.all.extend(bytes(11, &value("input", shape)));
     }
 
     pub(crate) fn output(&mut self, name: &str) {
@@ -129,6 +171,12 @@ impl Graph {
     }
 
     pub(crate) fn bytes(self) -> Vec<u8> {
-        [integer(1, 8), bytes(7, &self.all)].concat()
+        self.of_version(17)
+    }
+
+    /// With the operations of this version.
+    pub(crate) fn of_version(self, version: i64) -> Vec<u8> {
+        let operations = bytes(8, &[bytes(1, b""), integer(2, version)].concat());
+        [integer(1, 8), bytes(7, &self.all), operations].concat()
     }
 }
