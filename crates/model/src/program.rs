@@ -218,9 +218,11 @@ pub enum PieceOrder {
     Release,
     /// That of their numbers: a piece that is released before one with a lower number waits for it, see [`Turns`](crate::Turns).
     Number,
-    /// None. As with a set of rings that several engines serve: one piece after the other is how the work is timed, but nothing may
-    /// rely on it; only pieces whose last tasks raise the same counter are in order.
-    Any,
+    /// That of their release, in each of so many lanes, as with a set of rings that as many DMA engines serve. A task is spread over all
+    /// lanes: it is over when the last of them is done, and each lane raises a counter by its share. A lane takes the next piece
+    /// when it is done with one, whatever the others do. One piece after the other is how the work is timed, but nothing may rely
+    /// on it; only tasks that touch the same bytes in the same order have each of them in the same lane.
+    Lanes(u32),
 }
 
 /// Tasks of one queue that are released together and run in order on one server.

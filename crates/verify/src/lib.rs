@@ -19,6 +19,10 @@
 //! 4. **counter**: `x ≤ s(t)` where `t` waits for a value of a counter that cannot be reached
 //!    without what comes after `x` (below).
 //!
+//! A queue with `n` *lanes* ([`PieceOrder::Lanes`](chipless_model::PieceOrder::Lanes)) is `n` queues, each of which does a part of every task: `s(t)` is the start of its
+//! first part, `c(t)` the end of its last, and each part gives a signal its share. So rule 1 gives `c(t) ≤ c(u)` there, not `c(t) ≤ s(u)`, but within a
+//! piece; and a wait needs all of `t` where it needs the part of one lane, since no lane is unlike another.
+//!
 //! # Which use of a barrier
 //!
 //! Rule 3 speaks of the use `g` that a task means, and hardware knows no such thing: a task that waits sees whatever use is

@@ -193,15 +193,18 @@ impl Memory<'_, '_, '_> {
     /// Compares an access with those that touched the same bytes before it in the reference order.
     fn races(&mut self, index: u32, entry: &Use, footprint: &Footprint) {
         let (accesses, order, task) = (self.accesses, self.order, entry.task);
-        let (start, thread) = (order.start(task), order.thread[task]);
+        let start = order.start(task);
         let write = entry.direction == Direction::Write;
         let end = if write {
             order.completion(task)
         } else {
             order.read(task)
         };
-        // Tasks of one thread are ordered, and so are the accesses of one task.
-        let is_before = |end: crate::clock::Point| end.thread == thread || reaches(start, end);
+        // The accesses of one task are ordered.
+        let (thread, own) = (order.thread[task], order.read(task).epoch);
+        let is_before = |end: crate::clock::Point| {
+            (end.thread == thread && end.epoch >= own) || reaches(start, end)
+        };
         let mut suspects = std::mem::take(&mut self.suspects);
         let mut place = self.places[entry.footprint as usize];
         for extent in &footprint.extents {

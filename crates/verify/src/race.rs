@@ -6,7 +6,9 @@ use crate::findings::Findings;
 use crate::footprint::{Accesses, Use};
 use crate::overlap::{Overlap, overlap};
 use crate::rules;
-use chipless_model::{Action, BufferId, Direction, Finding, Program, Role, TaskId};
+use chipless_model::{
+    Action, BufferId, Direction, Finding, Pattern, PieceOrder, Program, Role, TaskId,
+};
 
 /// Pairs of patterns that are compared one by one; footprints with more are compared run by run.
 const PAIRS: usize = 1 << 12;
@@ -81,7 +83,7 @@ impl Race<'_, '_, '_> {
         if both && function(first).is_some_and(|one| function(second) == Some(one)) {
             return;
         }
-        if both && self.nobody_reads(first, second, (low, high)) {
+        if self.in_lanes(first, second) || (both && self.nobody_reads(first, second, (low, high))) {
             return;
         }
         let rule = match both {
@@ -119,6 +121,35 @@ impl Race<'_, '_, '_> {
                 .with(program.place(first.task), format!("{one} {}", connections(program, first.task)))
                 .with(program.place(second.task), format!("{two} {}", connections(program, second.task)))
         });
+    }
+
+    /// Whether two tasks of a queue with lanes touch their common bytes in the same order: each byte is in one lane, which takes the tasks
+    /// one after the other.
+    fn in_lanes(self, first: &Use, second: &Use) -> bool {
+        let Race { program, accesses } = self;
+        let queue = program.tasks[first.task].queue;
+        if queue != program.tasks[second.task].queue
+            || !matches!(program.queues[queue].order, PieceOrder::Lanes(_))
+        {
+            return false;
+        }
+        let buffer = accesses.footprint_of(first).buffer;
+        let patterns = |entry: &Use| {
+            let mut patterns = Vec::new();
+            program.kernel(entry.task).accesses(&mut |access| {
+                if access.buffer == buffer && access.direction == entry.direction {
+                    patterns.push(access.pattern);
+                }
+            });
+            patterns
+        };
+        let apart = |a: &Pattern, b: &Pattern| {
+            let (a, b) = (a.extent(), b.extent());
+            a.end <= b.start || b.end <= a.start
+        };
+        let ours = patterns(first);
+        let agree = |b: &Pattern| ours.iter().all(|a| a == b || apart(a, b));
+        patterns(second).iter().all(agree)
     }
 
     /// Whether the bytes that two writes have in common are never looked at: calls that only warm a cache leave their

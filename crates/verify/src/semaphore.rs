@@ -15,13 +15,27 @@ use crate::clock::{Clock, Point, join, raise};
 use chipless_model::TaskId;
 use smallvec::SmallVec;
 
+/// Where a signal is given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spread {
+    pub(crate) point: Point,
+    /// How many lanes give it together, see [`PieceOrder::Lanes`](chipless_model::PieceOrder::Lanes).
+    pub(crate) lanes: i64,
+    /// The last point of its thread that comes before all of it: with several lanes, not always the one before.
+    pub(crate) own: u32,
+}
+
 /// A signal to a counter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change {
     pub(crate) task: TaskId,
     pub(crate) epoch: u32,
+    /// The last point of its thread that comes before all of it, and before all that follow.
+    own: u32,
     /// Sum of the amounts of this thread up to this one.
     pub(crate) sum: i64,
+    /// The same without one lane.
+    others: i64,
 }
 
 /// Changes in the order of their threads.
@@ -29,7 +43,8 @@ pub(crate) struct Change {
 pub(crate) struct Changes(Vec<(u32, Vec<Change>)>);
 
 impl Changes {
-    pub(crate) fn push(&mut self, task: TaskId, point: Point, amount: i64) {
+    pub(crate) fn push(&mut self, task: TaskId, spread: Spread, amount: i64) {
+        let Spread { point, lanes, own } = spread;
         let index = self
             .0
             .iter()
@@ -39,11 +54,19 @@ impl Changes {
                 self.0.len() - 1
             });
         let changes = &mut self.0[index].1;
-        let sum = changes.last().map_or(0, |c| c.sum).saturating_add(amount);
+        for earlier in changes.iter_mut().rev().take_while(|c| c.own > own) {
+            earlier.own = own;
+        }
+        let (sum, others) = changes.last().map_or((0, 0), |c| (c.sum, c.others));
+        // A lane's share is rounded up, so that no more than all lanes is needed.
+        let share =
+            amount.signum() * (amount.unsigned_abs().div_ceil(lanes.unsigned_abs())).cast_signed();
         changes.push(Change {
             task,
             epoch: point.epoch,
-            sum,
+            own,
+            sum: sum.saturating_add(amount),
+            others: others.saturating_add(amount - share),
         });
     }
 
@@ -80,6 +103,15 @@ fn first_without(changes: &[Change], holds: impl Fn(&Change) -> bool) -> usize {
 
 fn sum_of(changes: &[Change], count: usize) -> i64 {
     count.checked_sub(1).map_or(0, |last| changes[last].sum)
+}
+
+/// What is reached without one lane's part of a point of the thread itself: all changes before it, and what the other lanes do that
+/// need not wait for it.
+fn without(changes: &[Change], epoch: u32) -> i64 {
+    let before = changes.partition_point(|c| c.epoch < epoch);
+    let beside = changes.partition_point(|c| c.own < epoch).max(before);
+    let others = |count: usize| count.checked_sub(1).map_or(0, |last| changes[last].others);
+    sum_of(changes, before).saturating_add(others(beside) - others(before))
 }
 
 /// What is known of the order while a wait is looked at.
@@ -120,14 +152,18 @@ pub(crate) fn need(
         sum.saturating_add(sum_of(changes, changes.len()))
     });
     if target > base {
-        if let [(_, changes)] = &mut allowed[..] {
+        let mut is_alone = false;
+        if let [(_, changes)] = &mut allowed[..]
+            && changes.last().is_none_or(|c| c.others == 0)
+        {
+            is_alone = true;
             // In a thread alone nothing after the signal that reaches the value is needed.
             let before = first_without(changes, |c| {
                 base.saturating_add(c.sum.saturating_mul(sign)) < target
             });
             *changes = &changes[..changes.len().min(before + 1)];
         }
-        if allowed.len() == 1 || most <= target {
+        if is_alone || most <= target {
             for (thread, changes) in &allowed {
                 let last = changes[changes.len() - 1];
                 join(clock, (known.row)(last.task));
@@ -140,29 +176,29 @@ pub(crate) fn need(
                 );
             }
         } else {
+            let row = |change: &Change, thread: u32| {
+                let row = (known.row)(change.task);
+                row.get(thread as usize).copied().unwrap_or(0)
+            };
             for thread in 0..known.threads {
-                let before = |of: u32, change: &Change| {
-                    if of == thread {
-                        change.epoch
-                    } else {
-                        (known.row)(change.task)
-                            .get(thread as usize)
-                            .copied()
-                            .unwrap_or(0)
-                    }
-                };
                 let reached_without = |epoch: u32| {
                     allowed.iter().fold(base, |sum, (of, changes)| {
-                        sum.saturating_add(sum_of(
-                            changes,
-                            changes.partition_point(|c| before(*of, c) < epoch),
-                        ))
+                        let some = if *of == thread {
+                            without(changes, epoch).saturating_mul(sign)
+                        } else {
+                            let count = changes.partition_point(|c| row(c, thread) < epoch);
+                            sum_of(changes, count)
+                        };
+                        sum.saturating_add(some)
                     })
                 };
                 let mut low = clock.get(thread as usize).copied().unwrap_or(0);
                 let mut high = allowed
                     .iter()
-                    .map(|(of, changes)| before(*of, &changes[changes.len() - 1]))
+                    .map(|(of, changes)| match &changes[changes.len() - 1] {
+                        last if *of == thread => last.epoch,
+                        last => row(last, thread),
+                    })
                     .max()
                     .unwrap_or(0);
                 while low < high {

@@ -1,6 +1,8 @@
 //! How the tasks of a program use its syncs: what can be said before anything runs.
 
-use chipless_model::{Action, Condition, Counter, IndexVec, Program, QueueId, SyncId, SyncKind};
+use chipless_model::{
+    Action, Condition, Counter, IndexVec, PieceOrder, Program, QueueId, SyncId, SyncKind,
+};
 
 /// What tasks do to one counter.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +39,7 @@ impl Usage {
         for (id, task) in program.tasks.iter_enumerated() {
             let queue = task.queue;
             let several = program.queues[queue].servers > 1;
+            let spread = matches!(program.queues[queue].order, PieceOrder::Lanes(_));
             for wait in program.waits(id) {
                 let counter = &mut counters[wait.sync];
                 counter.use_by(queue, several);
@@ -61,7 +64,7 @@ impl Usage {
                         counters[sync].falls = true;
                         counters[sync].use_by(queue, several);
                     }
-                    Action::Add(sync, n) => counters[sync].rise(queue, several, n),
+                    Action::Add(sync, n) => counters[sync].rise(queue, several || spread, n),
                     Action::Consume(_)
                     | Action::Produce(_)
                     | Action::Configure(_)

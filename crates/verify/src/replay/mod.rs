@@ -8,7 +8,7 @@ use crate::clock::{Clock, covers, join, raise, reaches};
 use crate::findings::Findings;
 use crate::order::{End, NOT_RUN, Order};
 use crate::rules;
-use crate::semaphore::{History, Known, need};
+use crate::semaphore::{History, Known, Spread, need};
 use crate::usage::Usage;
 use chipless_model::{
     Action, Condition, ConfigurationId, Counter, IndexVec, Moment, PieceId, PieceOrder, Program,
@@ -39,11 +39,10 @@ struct Server {
     is_idle: bool,
 }
 
-/// A thread of a queue that keeps no order of its own: its last task, and the counter that it raises.
+/// A thread of a queue that keeps no order of its own, and its last task.
 struct Chain {
     thread: u32,
     last: TaskId,
-    raises: Option<SyncId>,
 }
 
 /// Threads of a queue.
@@ -208,24 +207,12 @@ impl<'p, 'a> Replay<'p, 'a> {
     /// The thread of a piece: its queue's, or one whose last task comes before the release of the piece.
     fn thread_for(&mut self, queue: QueueId, piece: PieceId, end: u32) -> u32 {
         let q = &self.program.queues[queue];
-        let in_order = q.order != PieceOrder::Any;
-        let last = TaskId::from_raw(end.saturating_sub(1));
-        if q.servers == 1 && in_order {
+        if q.servers == 1 || self.lanes(queue) > 1 {
             return queue.raw();
         }
-        let raises = self
-            .program
-            .signals(last)
-            .iter()
-            .find_map(|signal| match signal.action {
-                Action::Add(sync, _) => Some(sync),
-                _ => None,
-            });
+        let last = TaskId::from_raw(end.saturating_sub(1));
         let release = self.released[piece].as_ref();
         let ends_before = |chain: &&mut Chain| {
-            if !in_order {
-                return chain.raises == raises;
-            }
             !self.usage.needs_rounds
                 && self.order.ran(chain.last)
                 && release.is_some_and(|r| reaches(r, self.order.completion(chain.last)))
@@ -241,12 +228,16 @@ impl<'p, 'a> Replay<'p, 'a> {
             self.lengths.push(0);
             self.threads.len() as u32 - 1
         };
-        self.chains[queue].push(Chain {
-            thread,
-            last,
-            raises,
-        });
+        self.chains[queue].push(Chain { thread, last });
         thread
+    }
+
+    /// Over how many lanes a queue spreads its tasks.
+    fn lanes(&self, queue: QueueId) -> i64 {
+        match self.program.queues[queue].order {
+            PieceOrder::Lanes(lanes) => i64::from(lanes.max(1)),
+            PieceOrder::Release | PieceOrder::Number => 1,
+        }
     }
 
     fn holds(&self, wait: &Wait, meant: Option<ConfigurationId>) -> bool {
@@ -265,11 +256,19 @@ impl<'p, 'a> Replay<'p, 'a> {
         let position = self.lengths[thread as usize];
         self.lengths[thread as usize] += 1;
         let mut clock = std::mem::take(&mut self.threads[thread as usize]);
-        if let Some(piece) = piece.filter(|p| program.pieces[*p].first == task)
-            && let Some(release) = &self.released[piece]
-        {
-            join(&mut clock, release);
+        let lanes = self.lanes(program.tasks[task].queue);
+        if let Some(piece) = piece.filter(|p| program.pieces[*p].first == task) {
+            // It starts behind the piece before it, whose other lanes may still be at work.
+            if lanes > 1
+                && let Some(own) = clock.get_mut(thread as usize)
+            {
+                *own = 0;
+            }
+            if let Some(release) = &self.released[piece] {
+                join(&mut clock, release);
+            }
         }
+        let own = clock.get(thread as usize).copied().unwrap_or(0);
         self.order.thread[task] = thread;
         self.order.position[task] = position;
         self.start(task, &mut clock);
@@ -284,7 +283,7 @@ impl<'p, 'a> Replay<'p, 'a> {
             };
             raise(&mut clock, point);
             for signal in program.signals(task).iter().filter(|s| s.moment == moment) {
-                self.signal(task, signal.action, &clock, point)?;
+                self.signal(task, signal.action, &clock, Spread { point, lanes, own })?;
             }
         }
         self.threads[thread as usize] = clock;

@@ -2,8 +2,9 @@
 
 use super::reports::relate;
 use super::{Faulted, Replay};
-use crate::clock::{Clock, Point, covers, join};
+use crate::clock::{Clock, covers, join};
 use crate::rules;
+use crate::semaphore::Spread;
 use chipless_model::{Action, ConfigurationId, PieceId, PieceOrder, SyncId, SyncKind, TaskId};
 
 impl Replay<'_, '_> {
@@ -12,10 +13,10 @@ impl Replay<'_, '_> {
         task: TaskId,
         action: Action,
         clock: &Clock,
-        point: Point,
+        spread: Spread,
     ) -> Result<(), Faulted> {
         match action {
-            Action::Add(sync, n) => self.add(sync, n, task, point),
+            Action::Add(sync, n) => self.add(sync, n, task, spread),
             Action::Produce(sync) | Action::Consume(sync) => {
                 self.count_down(sync, task, action, clock)
             }
@@ -24,7 +25,7 @@ impl Replay<'_, '_> {
         }
     }
 
-    fn add(&mut self, sync: SyncId, n: i64, task: TaskId, point: Point) -> Result<(), Faulted> {
+    fn add(&mut self, sync: SyncId, n: i64, task: TaskId, spread: Spread) -> Result<(), Faulted> {
         let SyncKind::Counter(counter) = self.program.syncs[sync].kind else {
             return Err(self.barrier_fault(sync, task, "adds to {}, which is a barrier"));
         };
@@ -39,7 +40,7 @@ impl Replay<'_, '_> {
         } else {
             &mut history.rises
         };
-        changes.push(task, point, n);
+        changes.push(task, spread, n);
         if n < 0 && self.usage.counters[sync].contended {
             self.unproven(sync, task, "lowers it");
         }

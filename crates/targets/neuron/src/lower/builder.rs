@@ -59,10 +59,11 @@ impl<'p> Builder<'p> {
         self.build.task(task).map_err(refused)
     }
 
-    /// A queue whose pieces nothing orders, see [`PieceOrder::Any`].
-    pub(super) fn rings(&mut self, name: String) -> QueueId {
-        let queue = self.queue(name, 1);
-        self.program.queues[queue].order = PieceOrder::Any;
+    /// A queue that spreads its work over lanes, see [`PieceOrder::Lanes`].
+    pub(super) fn lanes(&mut self, name: String, servers: u32, lanes: u64) -> QueueId {
+        let queue = self.queue(name, servers);
+        let lanes = u32::try_from(lanes).unwrap_or(u32::MAX);
+        self.program.queues[queue].order = PieceOrder::Lanes(lanes);
         queue
     }
 

@@ -8,14 +8,8 @@ use crate::kernels::Elements;
 use crate::kernels::control::Start;
 use crate::machine::Machine;
 use crate::read::Subgraph;
-use crate::semaphores::{Raised, raised};
-use chipless_model::{
-    Action, BufferId, Condition, Counter, Direction, Fault, KernelId, Pattern, Program, QueueId,
-    Resource, ResourceId, Signal, SyncId, TaskId, Wait,
-};
-use rustc_hash::FxHashMap;
+use chipless_model::{Counter, Fault, KernelId, Program, QueueId, Resource, ResourceId, SyncId};
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 /// Transfers of a queue set that may be on their way from the trigger to the first byte at a time.
 const STARTING: u32 = 64;
@@ -31,8 +25,6 @@ pub(super) struct Core<'p, 'm> {
     /// Positions of the sets of engines that own none.
     implicit: BTreeMap<usize, usize>,
     semaphores: Vec<Option<SyncId>>,
-    /// What raises each of them.
-    raised: [Raised; 256],
     events: Vec<Option<SyncId>>,
     hbm: ResourceId,
     dma: ResourceId,
@@ -40,20 +32,6 @@ pub(super) struct Core<'p, 'm> {
     lanes: BTreeMap<u32, ResourceId>,
     fabric: BTreeMap<&'static str, ResourceId>,
     start_kernel: Option<KernelId>,
-    /// What the last transfer moved that touched these bytes in this order, by queue set.
-    moved: FxHashMap<(usize, BufferId, Pattern), Moved>,
-}
-
-/// Bytes that a transfer reads or writes.
-pub(super) type Touched = (BufferId, Pattern, Direction);
-
-/// A transfer of a set of several rings.
-#[derive(Clone)]
-struct Moved {
-    task: TaskId,
-    /// Rises when it is over; made when it is first asked for.
-    over: Option<SyncId>,
-    touched: Rc<[Touched]>,
 }
 
 /// A queue set.
@@ -99,7 +77,6 @@ impl<'p, 'm> Core<'p, 'm> {
             sets: sets.collect(),
             implicit: BTreeMap::new(),
             semaphores: Vec::new(),
-            raised: raised(subgraphs, index),
             events: Vec::new(),
             hbm,
             dma: builder.program.resources.push(Resource {
@@ -111,7 +88,6 @@ impl<'p, 'm> Core<'p, 'm> {
             lanes: BTreeMap::new(),
             fabric: BTreeMap::new(),
             start_kernel: None,
-            moved: FxHashMap::default(),
         }
     }
 
@@ -127,17 +103,6 @@ impl<'p, 'm> Core<'p, 'm> {
             kind,
             builder,
         )
-    }
-
-    /// The condition that a wait for a semaphore amounts to: a part of a transfer says nothing of the rest of it.
-    pub(super) fn condition(&self, semaphore: u8, condition: Condition) -> Condition {
-        match condition {
-            Condition::AtLeast(value) => {
-                let whole = self.raised[usize::from(semaphore)].whole(value.unsigned_abs());
-                Condition::AtLeast(whole.cast_signed())
-            }
-            other => other,
-        }
     }
 
     /// The event of a number.
@@ -191,7 +156,7 @@ impl<'p, 'm> Core<'p, 'm> {
         *queue.get_or_insert_with(|| {
             let name = format!("{}.{name}", self.subgraph.name);
             if rings > 1 {
-                builder.rings(name)
+                builder.lanes(name, 1, rings)
             } else {
                 builder.queue(name, 1)
             }
@@ -202,7 +167,8 @@ impl<'p, 'm> Core<'p, 'm> {
     pub(super) fn start(&mut self, set: usize, builder: &mut Builder<'p>) -> QueueId {
         let Set { name, start, .. } = &mut self.sets[set];
         *start.get_or_insert_with(|| {
-            builder.queue(format!("{}.{name}.start", self.subgraph.name), STARTING)
+            let name = format!("{}.{name}.start", self.subgraph.name);
+            builder.lanes(name, STARTING, u64::from(STARTING))
         })
     }
 
@@ -210,52 +176,6 @@ impl<'p, 'm> Core<'p, 'm> {
     pub(super) fn queues(&self, set: usize) -> Option<(QueueId, QueueId)> {
         let Set { queue, start, .. } = self.sets.get(set)?;
         (*queue).zip(*start)
-    }
-
-    /// What a transfer of a set of several rings needs not wait for by itself: rows go to rings in their order, so that transfers of
-    /// the same bytes in the same order follow each other ring by ring. That is all that orders them.
-    pub(super) fn follow(
-        &mut self,
-        set: usize,
-        task: TaskId,
-        touched: &Rc<[Touched]>,
-        builder: &mut Builder<'p>,
-    ) {
-        if self.sets[set].rings <= 1 {
-            return;
-        }
-        let mut before: Vec<TaskId> = Vec::new();
-        for (buffer, pattern, _) in &**touched {
-            let key = (set, *buffer, pattern.clone());
-            let Some(moved) = self.moved.get_mut(&key) else {
-                continue;
-            };
-            if before.contains(&moved.task) || !alike(&moved.touched, touched) {
-                continue;
-            }
-            before.push(moved.task);
-            let over = *moved.over.get_or_insert_with(|| {
-                let over = builder.counter("rows in order", Counter::FLAG);
-                builder.add_signal(moved.task, Signal::on_completion(Action::Add(over, 1)));
-                over
-            });
-            let condition = Condition::AtLeast(1);
-            builder.add_wait(
-                task,
-                Wait {
-                    sync: over,
-                    condition,
-                },
-            );
-        }
-        for (buffer, pattern, _) in &**touched {
-            let moved = Moved {
-                task,
-                over: None,
-                touched: Rc::clone(touched),
-            };
-            self.moved.insert((set, *buffer, pattern.clone()), moved);
-        }
     }
 
     /// What a start does: nothing, like all others.
@@ -308,23 +228,6 @@ impl<'p, 'm> Core<'p, 'm> {
             })
         })
     }
-}
-
-/// Whether all bytes that two transfers share, and that one of them writes, are touched by both in the same order.
-fn alike(one: &[Touched], other: &[Touched]) -> bool {
-    let conflict = |a: &Touched, b: &Touched| {
-        a.0 == b.0 && (a.2 == Direction::Write || b.2 == Direction::Write)
-    };
-    let apart = |a: &Pattern, b: &Pattern| {
-        let (a, b) = (a.extent(), b.extent());
-        a.end <= b.start || b.end <= a.start
-    };
-    let agree = |a: &Touched| {
-        other
-            .iter()
-            .all(|b| !conflict(a, b) || a.1 == b.1 || apart(&a.1, &b.1))
-    };
-    one.iter().all(agree)
 }
 
 /// A transfer that writes more bytes than its buffer has writes some of them several times: nothing says which value stays.

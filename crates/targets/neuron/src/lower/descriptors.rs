@@ -1,8 +1,8 @@
 //! Descriptors of the engine JSON files: a task for each item of `desc`.
 
 use super::builder::{Builder, NewTask};
-use super::core::{Core, Touched, written_once};
-use super::engines::{Move, touched};
+use super::core::{Core, written_once};
+use super::engines::Move;
 use super::phases::Phases;
 use crate::engine::{AccessPattern, ConstantType, Descriptor, DmaEntry, Operation as Named};
 use crate::json::Error;
@@ -16,7 +16,6 @@ use chipless_model::{
     SyncId, Time,
 };
 use smallvec::SmallVec;
-use std::rc::Rc;
 
 /// Lowers the descriptors of the core at `index` that no instruction starts: each runs once, in list order. Says whether there are any.
 /// The other cores lend their semaphores.
@@ -83,7 +82,7 @@ pub(super) fn lower<'p>(
             let last = entry.descriptors.len().saturating_sub(1);
             for (i, descriptor) in entry.descriptors.iter().enumerate() {
                 let core = &mut cores[index];
-                let (kernel, mut fixed, demands, _) = item(core, set, descriptor, builder);
+                let (kernel, mut fixed, demands) = item(core, set, descriptor, builder);
                 if first_task.is_none() {
                     fixed += Time::from_ns(core.machine.dma.start_ns);
                 }
@@ -109,27 +108,26 @@ pub(super) fn lower<'p>(
     Ok(listed)
 }
 
-/// What a descriptor does, how long, and what it touches.
+/// What a descriptor does, and how long.
 fn item<'p>(
     core: &mut Core<'p, '_>,
     set: usize,
     descriptor: &'p Descriptor<'p>,
     builder: &mut Builder<'p>,
-) -> (KernelId, Time, SmallVec<[Demand; 5]>, Rc<[Touched]>) {
+) -> (KernelId, Time, SmallVec<[Demand; 5]>) {
     match transfer(core, descriptor, &builder.program) {
         Ok((sources, to, operation)) => {
             let transposes = matches!(operation, Operation::Transpose { .. });
             let cost = core.transfer_cost(set, &sources, &to, transposes, builder);
             let (first, count) = cost.rings;
             let rings = format!(" rings={first}+{count} of {}", core.sets[set].rings);
-            let touched = touched(&sources, &to);
             let kernel = builder.kernel(Transfer {
                 text: Text::Descriptor(descriptor, rings),
                 sources,
                 to,
                 operation,
             });
-            (kernel, cost.fixed, cost.demands, touched)
+            (kernel, cost.fixed, cost.demands)
         }
         Err(why) => {
             let refused = Refused {
@@ -138,7 +136,7 @@ fn item<'p>(
                 writes: writes(core, descriptor),
             };
             let kernel = builder.kernel(refused);
-            (kernel, Time::ZERO, SmallVec::new(), Rc::from([]))
+            (kernel, Time::ZERO, SmallVec::new())
         }
     }
 }
@@ -163,12 +161,11 @@ pub(super) fn start<'p>(
     for (i, descriptor) in entry.descriptors.iter().enumerate().take(end).skip(first) {
         let is_last = i + 1 == entry.descriptors.len();
         let signals = is_last.then(|| signals(cores, index, set, entry, builder));
-        let (kernel, fixed, demands, touched) = item(&mut cores[index], set, descriptor, builder);
+        let (kernel, fixed, demands) = item(&mut cores[index], set, descriptor, builder);
         moves.push(Move {
             kernel,
             fixed,
             demands,
-            touched,
             signals: signals.into_iter().flatten().collect(),
             location,
             label: Some(label(entry)),

@@ -1,7 +1,7 @@
 //! Instruction streams: a task for each slot, and for each transfer that a slot hands over.
 
 use super::builder::{Builder, NewTask};
-use super::core::{Core, Touched, written_once};
+use super::core::{Core, written_once};
 use super::cost::EngineCost;
 use super::descriptors;
 use super::phases::Phases;
@@ -18,18 +18,18 @@ use crate::stream::operand::{Unresolved, leaves_partitions, variable};
 use crate::stream::{DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Space, Stream};
 use crate::triggers::Plan;
 use chipless_model::{
-    Action, Class, Condition, Counter, Demand, Direction, ElementType, Fault, KernelId, Location,
-    PartId, PieceId, Program, QueueId, Signal, TaskId, Time, Wait,
+    Action, Class, Condition, Counter, Demand, ElementType, Fault, KernelId, Location, PartId,
+    PieceId, Program, QueueId, Signal, TaskId, Time, Wait,
 };
 use smallvec::{SmallVec, smallvec};
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Transfers that an engine handed over with one instruction.
 struct Handed {
     set: usize,
     start: PieceId,
-    transfer: PieceId,
+    /// One for each move.
+    transfers: SmallVec<[PieceId; 1]>,
     moves: SmallVec<[Move; 1]>,
 }
 
@@ -38,8 +38,6 @@ pub(super) struct Move {
     pub(super) kernel: KernelId,
     pub(super) fixed: Time,
     pub(super) demands: SmallVec<[Demand; 5]>,
-    /// What it reads and writes, where that orders it after others.
-    pub(super) touched: Rc<[Touched]>,
     pub(super) signals: SmallVec<[Signal; 2]>,
     pub(super) location: Location,
     pub(super) label: Option<Box<str>>,
@@ -146,11 +144,6 @@ impl<'p> EngineLowering<'_, 'p> {
             if let Some((number, condition)) = events.condition()
                 && let Some(sync) = core.semaphore(u64::from(number), builder)
             {
-                let condition = if builder.follows {
-                    core.condition(number, condition)
-                } else {
-                    condition
-                };
                 waits.push(Wait { sync, condition });
             }
             if let Some((number, by, moment)) = events.change()
@@ -209,10 +202,8 @@ impl<'p> EngineLowering<'_, 'p> {
     }
 
     fn hand_over(&mut self, transfer: Handed, signals: &mut SmallVec<[Signal; 3]>) {
-        signals.extend(
-            [transfer.start, transfer.transfer]
-                .map(|piece| Signal::on_completion(Action::Release(piece))),
-        );
+        let pieces = std::iter::once(&transfer.start).chain(&transfer.transfers);
+        signals.extend(pieces.map(|piece| Signal::on_completion(Action::Release(*piece))));
         self.handed.push(transfer);
     }
 }
@@ -228,7 +219,10 @@ impl Handed {
         Handed {
             set,
             start: builder.reserve_piece(start),
-            transfer: builder.reserve_piece(transfer),
+            transfers: moves
+                .iter()
+                .map(|_| builder.reserve_piece(transfer))
+                .collect(),
             moves,
         }
     }
@@ -252,7 +246,6 @@ fn hand_over<'p>(
         kernel: executed,
         fixed: Time::ZERO,
         demands: SmallVec::new(),
-        touched: Rc::from([]),
         signals: signal.into_iter().collect(),
         location,
         label: None,
@@ -266,7 +259,6 @@ fn hand_over<'p>(
             } else {
                 Operation::Cast
             };
-            moved.touched = touched(std::slice::from_ref(&from), &to);
             (moved.fixed, moved.demands) = (cost.fixed, cost.demands);
             moved.kernel = builder.kernel(Transfer {
                 text: Text::Slot(slot),
@@ -292,15 +284,6 @@ fn hand_over<'p>(
     }
     let handed = Handed::new(core, set, smallvec![moved], builder);
     (handed, own)
-}
-
-/// What a transfer reads and writes.
-pub(super) fn touched(sources: &[Elements], to: &Elements) -> Rc<[Touched]> {
-    let read = sources
-        .iter()
-        .map(|from| (from.buffer, from.pattern.clone(), Direction::Read));
-    read.chain([(to.buffer, to.pattern.clone(), Direction::Write)])
-        .collect()
 }
 
 /// The tasks of what an instruction handed over: the start, and the transfers themselves.
@@ -333,8 +316,7 @@ fn lower_transfer<'p>(
     };
     let task = builder.task(task)?;
     builder.fill_piece(handed.start, task, 1);
-    let (mut first, count) = (None, handed.moves.len() as u32);
-    for moved in handed.moves {
+    for (i, (moved, piece)) in handed.moves.into_iter().zip(handed.transfers).enumerate() {
         let wait = Wait {
             sync: started,
             condition: Condition::AtLeast(1),
@@ -342,7 +324,7 @@ fn lower_transfer<'p>(
         let task = builder.task(NewTask {
             queue,
             kernel: moved.kernel,
-            waits: if first.is_none() {
+            waits: if i == 0 {
                 std::slice::from_ref(&wait)
             } else {
                 &[]
@@ -353,11 +335,7 @@ fn lower_transfer<'p>(
             location: moved.location,
             label: moved.label,
         })?;
-        core.follow(handed.set, task, &moved.touched, builder);
-        first = first.or(Some(task));
-    }
-    if let Some(first) = first {
-        builder.fill_piece(handed.transfer, first, count);
+        builder.fill_piece(piece, task, 1);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{assembled, buffer, values, with_program};
 use chipless_model::{
-    Certainty, Condition, Direction, Limits, Program, Storage, TaskId, Time, Wait,
+    Certainty, Condition, Direction, Limits, PieceOrder, Program, Storage, TaskId, Time,
 };
 use chipless_sim::{Functional, Outcome, Stop, TimingOnly, Verified, run};
 
@@ -339,28 +339,25 @@ fn more_tasks_than_the_limit_are_an_error() {
     assert!(error.message.contains("limit tasks = 19"), "{error}");
 }
 
-/// Rings end in no fixed order: a wait for a part of a transfer says that the transfers before it are over, no more.
+/// A transfer is over when all of its rings are. Each takes the transfers of its set in their order, whatever the others do.
 #[test]
-fn a_wait_for_a_part_of_a_transfer_is_one_for_those_before_it() {
-    let value = |value: u32| {
+fn rings_of_a_set_are_lanes_of_a_queue() {
+    let order = |rings: u32| {
         let text = format!(
-            "neff t trn2\n{HOST}\nsubgraph sg00\nqueue qSPDynamicHW dynamic owner=sp queues=16 semaphores=8,9\n{VARIABLES}\nengine sp\n\
-             PSEUDO_DMA_DIRECT2D dst=uint8@var[t]+0x0[64,1][32,1]*64 src=uint8@var[x]+0x0[64,1][32,1]*64 $S[8]+=16@complete\n\
-             NOP $S[8]>={value}\n"
+            "neff t trn2\n{HOST}\nsubgraph sg00\nqueue qSPDynamicHW dynamic owner=sp queues={rings} semaphores=8,9\n{VARIABLES}\nengine sp\n\
+             PSEUDO_DMA_DIRECT2D dst=uint8@var[t]+0x0[64,1][32,1]*64 src=uint8@var[x]+0x0[64,1][32,1]*64 $S[8]+={rings}@complete\n\
+             NOP $S[8]>={}\n",
+            rings + 1
         );
         with_program(&assembled(&text), |program, _| {
-            match program.waits(task(program, "sg00.sp[1]")) {
-                [
-                    Wait {
-                        condition: Condition::AtLeast(value),
-                        ..
-                    },
-                ] => *value,
-                waits => panic!("{waits:?}"),
-            }
+            let wait = program.waits(task(program, "sg00.sp[1]"))[0];
+            assert_eq!(wait.condition, Condition::AtLeast(i64::from(rings) + 1));
+            let transfer = task(program, "sg00.qSPDynamicHW[0]");
+            program.queues[program.tasks[transfer].queue].order
         })
     };
-    assert_eq!([15, 16, 17, 32].map(value), [0, 16, 16, 32]);
+    assert_eq!(order(16), PieceOrder::Lanes(16));
+    assert_eq!(order(1), PieceOrder::Release);
 }
 
 /// Which elements a predicated copy writes, data decide. It may be any of them, so that nobody else may touch one of them meanwhile.
