@@ -49,11 +49,9 @@ pub(crate) struct Tile {
 }
 
 impl Kernel for Tile {
+    /// The unit, as the schedule says: a task is called the same with and without a network.
     fn operation(&self) -> Cow<'static, str> {
-        match self.meaning.as_deref() {
-            Some(Ok(operation)) => operation.name.clone().into(),
-            _ => self.unit.into(),
-        }
+        self.unit.into()
     }
 
     /// The label is the layer.
@@ -62,7 +60,10 @@ impl Kernel for Tile {
     }
 
     fn details(&self) -> String {
-        let mut text = format!("output {}", self.bounds);
+        let mut text = match self.meaning.as_deref() {
+            Some(Ok(operation)) => format!("{}, output {}", operation.name, self.bounds),
+            _ => format!("output {}", self.bounds),
+        };
         for input in &self.inputs {
             let _ = write!(text, ", input {}", input.bounds);
         }
