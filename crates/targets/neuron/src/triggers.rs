@@ -7,7 +7,7 @@
 
 use crate::def::{Definition, Owner};
 use crate::engine::DmaEntry;
-use crate::read::EngineRoom;
+use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::rules::triggers as rules;
 use crate::stream::{Instruction, SLOT_BYTES, Slot, Stream};
 use chipless_model::{Place, Rule};
@@ -52,7 +52,7 @@ pub(crate) struct Plan {
     pub(crate) wrong: Vec<Wrong>,
     /// Entries that nothing starts.
     pub(crate) idle: Vec<usize>,
-    /// Whether any instruction starts descriptors.
+    /// Whether any instruction of the program starts descriptors.
     pub(crate) has_triggers: bool,
 }
 
@@ -73,8 +73,29 @@ pub(crate) fn place(room: &EngineRoom<'_>, slot: usize) -> Place {
         .at(format!("slot {slot}"))
 }
 
-/// What the instructions of an engine do with its file: at most so many instructions are executed.
-pub(crate) fn plan(definition: &Definition<'_>, room: &EngineRoom<'_>, most: u64) -> Plan {
+/// What the instructions of all engines do with their files, by subgraph: at most so many instructions of each are executed.
+pub(crate) fn plans(neff: &Neff<'_>, most: u64) -> Vec<Vec<Plan>> {
+    let plans = |subgraph: &Subgraph<'_>| -> Vec<Plan> {
+        let rooms = subgraph.engines.iter();
+        rooms
+            .map(|room| plan(&subgraph.definition, room, most))
+            .collect()
+    };
+    let mut all: Vec<Vec<Plan>> = neff.subgraphs.iter().map(plans).collect();
+    // A program that starts descriptors by instructions starts all of them so.
+    if all.iter().flatten().any(|plan| plan.has_triggers) {
+        for (subgraph, plans) in neff.subgraphs.iter().zip(&mut all) {
+            for (room, plan) in subgraph.engines.iter().zip(plans) {
+                if !std::mem::replace(&mut plan.has_triggers, true) {
+                    plan.idle = (0..room.file.dma.len()).collect();
+                }
+            }
+        }
+    }
+    all
+}
+
+fn plan(definition: &Definition<'_>, room: &EngineRoom<'_>, most: u64) -> Plan {
     let slots = Stream::new(room.instructions.map_or(&[][..], |m| m.bytes)).slots;
     let is_concerned = |slot: &Slot| {
         matches!(

@@ -3,18 +3,18 @@
 use super::Findings;
 use crate::read::{Neff, Subgraph};
 use crate::rules::triggers as rules;
-use crate::triggers::{place, plan};
+use crate::triggers::{Plan, place, plans};
 use chipless_model::Limits;
 
 pub(super) fn check(neff: &Neff<'_>, limits: &Limits, findings: &mut Findings) {
-    for subgraph in &neff.subgraphs {
-        subgraph_check(subgraph, limits, findings);
+    let plans = plans(neff, limits.tasks);
+    for (subgraph, plans) in neff.subgraphs.iter().zip(&plans) {
+        subgraph_check(subgraph, plans, findings);
     }
 }
 
-fn subgraph_check(subgraph: &Subgraph<'_>, limits: &Limits, findings: &mut Findings) {
-    for room in &subgraph.engines {
-        let plan = plan(&subgraph.definition, room, limits.tasks);
+fn subgraph_check(subgraph: &Subgraph<'_>, plans: &[Plan], findings: &mut Findings) {
+    for (room, plan) in subgraph.engines.iter().zip(plans) {
         for wrong in &plan.wrong {
             findings.report(wrong.rule, || place(room, wrong.slot), &wrong.message);
         }

@@ -33,7 +33,7 @@ use crate::json::Error;
 use crate::machine::Machine;
 use crate::read::Neff;
 use crate::stream::{Opcode, Stream, Support};
-use crate::triggers::{Plan, plan};
+use crate::triggers::plans;
 use builder::Builder;
 use chipless_model::{Limits, Program, Resource};
 pub use labels::attach_labels;
@@ -108,15 +108,10 @@ fn lower_as<'p>(
     let serial = neff.architecture == Architecture::Inf1 && cores.len() > 1;
     let mut phases = phases::Phases::default();
     let mut listed = false;
-    for index in 0..cores.len() {
+    for (index, plans) in plans(neff, limits.tasks).iter().enumerate() {
         let phase = if serial { index + 1 } else { 1 };
-        let subgraph = cores[index].subgraph;
-        let rooms = subgraph.engines.iter();
-        let plans: Vec<Plan> = rooms
-            .map(|room| plan(&subgraph.definition, room, limits.tasks))
-            .collect();
-        listed |= descriptors::lower(&mut cores, index, &plans, phase, &mut builder, &mut phases)?;
-        engines::lower(&mut cores, index, &plans, phase, &mut builder, &mut phases)?;
+        listed |= descriptors::lower(&mut cores, index, plans, phase, &mut builder, &mut phases)?;
+        engines::lower(&mut cores, index, plans, phase, &mut builder, &mut phases)?;
     }
     phases.order(&mut builder);
     memory::interface(neff, &layout, &mut builder.program);

@@ -489,3 +489,25 @@ fn columns_count_characters() {
     let typed = r#"{"name": "ää", "var": {"ö": {"size": "x"}}}"#;
     assert!(at(&[(DEF, "", typed)]).contains(&(1, 38)));
 }
+
+/// Where one instruction starts descriptors, all are started so: those of an engine whose instructions start none never move.
+#[test]
+fn an_engine_that_starts_nothing_is_missed_where_others_do() {
+    let program = |act: &str| {
+        let text = format!(
+            "neff t trn2\ninput x uint8 [64]\noutput y uint8 [64]\nsubgraph sg00\nqueue q data owner=sp\nqueue r data owner=act\n\
+             var x input\nvar y output\nvar t tmp-buf size=64\n\
+             engine act\ndma id=0 queue=r semaphore=61\n  copy t [1:64] <- x [1:64]\n{act}\n\
+             engine sp\ndma id=0 queue=q semaphore=60\n  copy y [1:64] <- t [1:64]\n\
+             PSEUDO_DMA_TRIGGER queue=q $S[61]>=1\nNOP $S[60]>=1\n"
+        );
+        codes(
+            &assemble(&text)
+                .unwrap_or_else(|e| panic!("{e}"))
+                .write(&Limits::default())
+                .expect("a file"),
+        )
+    };
+    assert_eq!(program("PSEUDO_DMA_TRIGGER queue=r"), Vec::<&str>::new());
+    assert_eq!(program("NOP"), ["neff-not-triggered"]);
+}
