@@ -202,7 +202,8 @@ impl<'p> Machine<'p> {
             b'X' => {
                 let size = self.number(4)? as usize;
                 let bytes = self.take(size)?;
-                match std::str::from_utf8(bytes) {
+                // Weights are text in a pickle, megabytes of it.
+                match simdutf8::basic::from_utf8(bytes) {
                     Ok(text) => self.stack.push(Value::Text(text)),
                     Err(_) => return self.wrong("expected text in UTF-8, found other bytes"),
                 }
