@@ -26,7 +26,7 @@ chipless_model::rules! {
         "Swap the instance in before it is used."
         "assumed";
     NOT_TRIGGERED Departure Warning Chipless "neff-not-triggered" "no instruction starts a descriptor"
-        "Other descriptors of the engine are started by its instructions; this one is not, so it never moves."
+        "Other descriptors of the program are started by instructions; this one is not, so it never moves."
         "Start it, or leave it out."
         "NEFF specification, id";
     SWAP_INSTANCE Fault Error Format "neff-swap-instance" "an instruction swaps to an instance that does not exist"
