@@ -4,7 +4,7 @@ use super::build::{Built, bounds, build};
 use super::jobs::{self, Job, Jobs};
 use super::lives::Relief;
 use super::lowered::Reach;
-use super::view::View;
+use super::view::{Producer, View};
 use super::written::{Placement, Written};
 use super::{Best, Unwritten};
 use crate::front::Front;
@@ -17,6 +17,7 @@ use chipless_gemini::schedule::Schedule;
 use chipless_gemini::{Data, Document, MACHINES, Name, Network};
 use chipless_model::Limits;
 use chipless_sim::{TimingOnly, Verified};
+use std::collections::BTreeSet;
 
 /// Bytes of parameters beside the weights of an output channel.
 const PARAMETERS: i64 = chipless_gemini::bytes::CHANNEL_PARAMETERS as i64;
@@ -298,46 +299,82 @@ fn real_jobs(written: &Written, machine: &Machine, of_tree: &Jobs, batch: i64) -
             .iter()
             .position(|of| *of == Placement::Layer(layer))
     };
-    let moving = |of: Placement, images: [i64; 2], list: &mut Vec<Job>| {
-        for at in (0..written.of.len()).filter(|at| written.of[*at] == of) {
-            let [_, rows, columns] = written.layers[at].output;
-            let cores = machine.cores() as i64;
-            let parts = cores.min(rows).max(1);
-            let across = (cores / parts).min(columns).max(1);
-            let all: Vec<u16> = (0..parts * across)
-                .map(|place| machine.core_at(place as usize))
-                .collect();
-            let elements: i64 = written.layers[at].output.iter().product();
-            let time =
-                elements * (images[1] - images[0]) / (machine.vector_lanes * parts * across) + 1;
-            let part = [1, 1, parts as u16, across as u16];
-            list.push(Job {
-                layer: at,
-                images,
-                part,
-                cores: all,
-                time,
-                within: None,
-            });
+    let mut made = vec![vec![false; batch.max(0) as usize]; written.of.len()];
+    let mut bring = |layers: BTreeSet<usize>, images: [i64; 2], list: &mut Vec<Job>| {
+        for layer in layers {
+            for image in images[0]..images[1] {
+                if std::mem::replace(&mut made[layer][image as usize], true) {
+                    continue;
+                }
+                match list.last_mut() {
+                    Some(job) if job.layer == layer && job.images[1] == image => {
+                        *job = moving(written, machine, layer, [job.images[0], image + 1]);
+                    }
+                    _ => list.push(moving(written, machine, layer, [image, image + 1])),
+                }
+            }
         }
     };
     for job in &of_tree.list {
-        moving(Placement::Before(job.layer), job.images, &mut jobs.list);
         let Some(layer) = place(job.layer) else {
             continue;
         };
+        // Elements are moved before whichever reader a tree has first.
+        bring(moved_for(written, layer), job.images, &mut jobs.list);
         jobs.list.push(Job {
             layer,
             ..job.clone()
         });
     }
-    moving(Placement::Last, [0, batch], &mut jobs.list);
+    let rest = (0..written.of.len()).filter(|at| moves(written, *at));
+    bring(rest.collect(), [0, batch], &mut jobs.list);
     for (reader, producer) in &of_tree.direct {
         if let (Some(reader), Some(producer)) = (place(*reader), place(*producer)) {
             jobs.direct.insert((reader, producer));
         }
     }
     jobs
+}
+
+/// Whether a layer only moves elements.
+fn moves(written: &Written, layer: usize) -> bool {
+    !matches!(written.of[layer], Placement::Layer(_))
+}
+
+/// The layers that move elements for a layer, one after another; each stands behind those that it reads.
+fn moved_for(written: &Written, layer: usize) -> BTreeSet<usize> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![layer]);
+    while let Some(reader) = open.pop() {
+        let operands = &written.layers[reader].operands;
+        for part in operands.iter().flat_map(|operand| &operand.parts) {
+            if let Producer::Layer(producer) = part.producer
+                && moves(written, producer)
+                && found.insert(producer)
+            {
+                open.push(producer);
+            }
+        }
+    }
+    found
+}
+
+/// A layer that moves elements of some images, over the cores row by row.
+fn moving(written: &Written, machine: &Machine, layer: usize, images: [i64; 2]) -> Job {
+    let [_, rows, columns] = written.layers[layer].output;
+    let cores = machine.cores() as i64;
+    let parts = cores.min(rows).max(1);
+    let across = (cores / parts).min(columns).max(1);
+    let elements: i64 = written.layers[layer].output.iter().product();
+    Job {
+        layer,
+        images,
+        part: [1, 1, parts as u16, across as u16],
+        cores: (0..parts * across)
+            .map(|place| machine.core_at(place as usize))
+            .collect(),
+        time: elements * (images[1] - images[0]) / (machine.vector_lanes * parts * across) + 1,
+        within: None,
+    }
 }
 
 /// Jobs in pieces small enough that each fits into L2 by itself.

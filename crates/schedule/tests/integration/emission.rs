@@ -1,11 +1,15 @@
 //! What is written reads back without errors, in both dialects.
 
+use crate::onnx::{Graph, Node};
 use crate::{errors, machine, options, small};
 use chipless_gemini::Network;
 use chipless_model::Limits;
 use chipless_schedule::emit::{Written, set_dialect, spec_dialect};
 use chipless_schedule::model::{Impossible, Objective};
 use chipless_schedule::search::{Found, search};
+use chipless_schedule::tree::Tree;
+use fastrand::Rng;
+use serde_json::json;
 use std::sync::atomic::AtomicBool;
 
 fn found(batch: i64) -> Found {
@@ -54,4 +58,29 @@ fn sets_dialect_has_no_errors_and_moves_what_the_model_says() {
         .map(|entry| entry.bounds.elements())
         .sum();
     assert_eq!(loaded + stored, found.cost.dram as u64);
+}
+
+#[test]
+fn elements_are_moved_before_the_reader_that_a_tree_has_first() {
+    let mut graph = Graph::default();
+    graph.input([4, 8, 8]);
+    let weight = graph.random(&mut Rng::with_seed(1), &[4, 4, 1, 1]);
+    let wide = graph.random(&mut Rng::with_seed(2), &[4, 8, 1, 1]);
+    graph.add(&Node::new("Conv", "a", &["input", &weight]));
+    graph.add(&Node::new("Conv", "b", &["input", &weight]));
+    graph.add(&Node::new("Concat", "joined", &["a", "b"]).number("axis", 1));
+    graph.add(&Node::new("Conv", "c", &["joined", &wide]));
+    graph.add(&Node::new("Conv", "d", &["joined", &wide]));
+    graph.output("c");
+    graph.output("d");
+    let front = chipless_schedule::onnx::read(&graph.bytes(), 1, &|_| None).unwrap();
+    let leaves = ["a", "b", "d", "c"].map(|name| json!({"layer": name, "batch": 1}));
+    let root = json!({"cut": "T", "batch": 1, "groups": 1, "children": leaves});
+    let tree = Tree::read(&json!({"batch": 1, "root": root}).to_string()).unwrap();
+    let (cost, tree) = chipless_schedule::evaluate(&front.network, &machine(), 1, &tree).unwrap();
+    let written = Written::of(&front, 1, true).unwrap();
+    let trees = std::iter::once((&tree, cost));
+    let best = spec_dialect(&written, &front, &machine(), Objective::Edp, trees).unwrap();
+    let network = Network::read(written.network_text().as_bytes(), &Limits::default()).unwrap();
+    assert_eq!(errors(&best.text, Some(&network)), [""; 0]);
 }
