@@ -7,6 +7,7 @@
 use crate::access::range;
 use crate::findings::Findings;
 use crate::footprint::{Accesses, Use};
+use crate::marks::Marks;
 use crate::order::Order;
 use crate::race::Race;
 use crate::remnants::{Lives, Remnants};
@@ -16,11 +17,12 @@ use chipless_model::{
     BufferId, Certainty, Dependence, Direction, Doubt, IndexVec, Pattern, Program, Role, TaskId,
     Zero,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
+use std::cell::Cell;
 use std::ops::Range;
 
-/// Bytes of a page of marks.
-const PAGE: u64 = 4096;
+/// Bytes that are looked at when one of them is asked for.
+const AHEAD: u64 = 1024;
 
 /// Causes that are told apart; further ones count for the last.
 const CAUSES: usize = u16::MAX as usize - 1;
@@ -130,20 +132,74 @@ struct View<'s, 'm> {
     state: &'s State<'m>,
     /// Numbers of the old writers whose bytes are remnants to it.
     old: &'s [u32],
+    /// The answer before.
+    seen: Cell<Option<Seen>>,
+}
+
+/// What was seen of some bytes of a buffer: none is doubtful from `start` to before `doubt`, all are from there to before `end`.
+#[derive(Clone, Copy)]
+struct Seen {
+    buffer: BufferId,
+    start: u64,
+    doubt: u64,
+    end: u64,
+}
+
+impl Seen {
+    /// Whether it tells the first doubtful run of some bytes.
+    fn knows(&self, buffer: BufferId, bytes: &Range<u64>) -> bool {
+        let sees = self.buffer == buffer && (self.start..self.end).contains(&bytes.start);
+        sees && (bytes.end <= self.doubt || self.doubt < self.end)
+    }
+
+    fn first(&self, bytes: &Range<u64>) -> Option<Range<u64>> {
+        let run = bytes.start.max(self.doubt)..self.end.min(bytes.end);
+        (!run.is_empty()).then_some(run)
+    }
+}
+
+impl<'s, 'm> View<'s, 'm> {
+    fn new(state: &'s State<'m>, old: &'s [u32]) -> View<'s, 'm> {
+        View {
+            state,
+            old,
+            seen: Cell::new(None),
+        }
+    }
+
+    /// The first doubtful run of some bytes, and what was seen on the way.
+    fn look(&self, buffer: BufferId, bytes: Range<u64>) -> Seen {
+        let state = self.state;
+        let mark = state.marks.first(buffer, bytes.clone());
+        let gap = state.unwritten(buffer, bytes.clone());
+        let remnant = state.remnant(buffer, bytes.clone(), self.old);
+        let runs = [mark, gap, remnant].into_iter().flatten();
+        let first = runs.min_by_key(|run| run.start);
+        let first = first.unwrap_or(bytes.end..bytes.end);
+        Seen {
+            buffer,
+            start: bytes.start,
+            doubt: first.start,
+            end: first.end,
+        }
+    }
 }
 
 impl Doubt for View<'_, '_> {
     fn first(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
-        let state = self.state;
-        let size = state.program.buffers.get(buffer)?.size;
+        let size = self.state.program.buffers.get(buffer)?.size;
         let bytes = bytes.start.min(size)..bytes.end.min(size);
-        let mark = state.marks.first(buffer, bytes.clone());
-        let gap = state.unwritten(buffer, bytes.clone());
-        let remnant = state.remnant(buffer, bytes, self.old);
-        [mark, gap, remnant]
-            .into_iter()
-            .flatten()
-            .min_by_key(|range| range.start)
+        if bytes.is_empty() {
+            return None;
+        }
+        let known = self.seen.get().filter(|seen| seen.knows(buffer, &bytes));
+        let seen = known.unwrap_or_else(|| {
+            // Kernels ask for one element after the other.
+            let end = bytes.end.max(bytes.start.saturating_add(AHEAD).min(size));
+            self.look(buffer, bytes.start..end)
+        });
+        self.seen.set(Some(seen));
+        seen.first(&bytes)
     }
 
     fn zero(&self) -> Option<&dyn Zero> {
@@ -232,10 +288,7 @@ impl<'m> Trace<'m> {
         }
         let mut dependent: Vec<(BufferId, Pattern)> = Vec::new();
         if let Some(cause) = cause {
-            let view = View {
-                state: &self.state,
-                old: &old,
-            };
+            let view = View::new(&self.state, &old);
             let kernel = self.program.kernel(task);
             let told = kernel.dependence(&view, &mut |buffer, pattern| {
                 if self.fits(buffer, &pattern) {
@@ -520,114 +573,5 @@ impl<'m> Trace<'m> {
         let tensors = self.program.tensors.as_ref()?;
         let number = writer.checked_sub(1)?;
         tensors.writers.position(|n| *n == number)
-    }
-}
-
-/// Numbers of causes by byte; 0 where there is no doubt.
-#[derive(Debug, Default)]
-struct Marks {
-    pages: FxHashMap<(BufferId, u64), Box<[u16; PAGE as usize]>>,
-    /// Pages by buffer.
-    counts: FxHashMap<BufferId, usize>,
-}
-
-impl Marks {
-    fn has(&self, buffer: BufferId) -> bool {
-        self.counts.contains_key(&buffer)
-    }
-
-    fn at(&self, buffer: BufferId, byte: u64) -> u16 {
-        let page = self.pages.get(&(buffer, byte / PAGE));
-        page.map_or(0, |page| page[(byte % PAGE) as usize])
-    }
-
-    /// The first run of bytes without a mark.
-    fn first_without(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
-        let mut at = bytes.start;
-        while at < bytes.end {
-            match self.first(buffer, at..bytes.end) {
-                Some(marked) if marked.start == at => at = marked.end,
-                Some(marked) => return Some(at..marked.start),
-                None => return Some(at..bytes.end),
-            }
-        }
-        None
-    }
-
-    fn first(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
-        if !self.has(buffer) {
-            return None;
-        }
-        let mut at = bytes.start;
-        while at < bytes.end {
-            let end = bytes.end.min((at / PAGE + 1) * PAGE);
-            if let Some(page) = self.pages.get(&(buffer, at / PAGE)) {
-                let base = at / PAGE * PAGE;
-                let part = &page[(at - base) as usize..(end - base) as usize];
-                if let Some(first) = part.iter().position(|mark| *mark != 0) {
-                    let count = part[first..].iter().take_while(|mark| **mark != 0).count();
-                    let low = at + first as u64;
-                    return Some(low..low + count as u64);
-                }
-            }
-            at = end;
-        }
-        None
-    }
-
-    fn set(&mut self, buffer: BufferId, bytes: Range<u64>, cause: u16) {
-        let mut at = bytes.start;
-        while at < bytes.end {
-            let (page, end) = (at / PAGE, bytes.end.min((at / PAGE + 1) * PAGE));
-            let counts = &mut self.counts;
-            let marks = self.pages.entry((buffer, page)).or_insert_with(|| {
-                *counts.entry(buffer).or_default() += 1;
-                Box::new([0; PAGE as usize])
-            });
-            marks[(at - page * PAGE) as usize..(end - page * PAGE) as usize].fill(cause);
-            at = end;
-        }
-    }
-
-    fn clear(&mut self, buffer: BufferId, bytes: Range<u64>) {
-        let mut at = bytes.start;
-        while at < bytes.end {
-            let (page, end) = (at / PAGE, bytes.end.min((at / PAGE + 1) * PAGE));
-            let is_whole = end - at == PAGE;
-            if is_whole {
-                if self.pages.remove(&(buffer, page)).is_some()
-                    && let Some(count) = self.counts.get_mut(&buffer)
-                {
-                    *count -= 1;
-                    if *count == 0 {
-                        self.counts.remove(&buffer);
-                    }
-                }
-            } else if let Some(marks) = self.pages.get_mut(&(buffer, page)) {
-                marks[(at - page * PAGE) as usize..(end - page * PAGE) as usize].fill(0);
-            }
-            at = end;
-        }
-    }
-
-    /// The causes of some bytes.
-    fn all(&self, buffer: BufferId, bytes: Range<u64>) -> Vec<u16> {
-        let mut found = Vec::new();
-        let mut pages: Vec<_> = self
-            .pages
-            .iter()
-            .filter(|((b, _), _)| *b == buffer)
-            .collect();
-        pages.sort_by_key(|((_, page), _)| *page);
-        for ((_, page), marks) in pages {
-            for (mark, byte) in marks.iter().zip(page * PAGE..) {
-                if *mark != 0 && bytes.contains(&byte) && found.last() != Some(mark) {
-                    found.push(*mark);
-                }
-            }
-        }
-        found.sort_unstable();
-        found.dedup();
-        found
     }
 }

@@ -91,6 +91,7 @@ mod filled;
 mod findings;
 mod footprint;
 mod layout;
+mod marks;
 mod memory;
 mod order;
 mod overlap;
