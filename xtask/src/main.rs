@@ -57,7 +57,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
         ],
     ),
     // `tables` lists a schedule without the network that it runs it with, and expects the same names of operations.
-    ("report.py", &["why", "traces", "diff", "page"]),
+    ("report.py", &["tables", "why", "traces", "diff", "page"]),
     (
         "gemini.py",
         &[
@@ -68,7 +68,8 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
     (
         "dfg.py",
         &[
-            "parse", "format", "probes", "streams", "adg", "judge", "map",
+            "parse", "format", "probes", "streams", "adg", "judge", "map", "shared", "optimum",
+            "memory",
         ],
     ),
     (
