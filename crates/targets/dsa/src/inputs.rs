@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// Rows of a stream where no stream was given.
 pub const DEFAULT_ROWS: u64 = 256;
 /// Bytes of all streams together where none was given, at most; every port has one row at least.
-const DEFAULT_BYTES: u64 = 64 << 20;
+const DEFAULT_BYTES: u64 = 16 << 20;
 /// The part of the limit `memory_bytes` that these may take: a run has them in memory and at the ports, and as much of what comes out.
 const SHARE: u64 = 8;
 
