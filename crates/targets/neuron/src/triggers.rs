@@ -9,6 +9,7 @@ use crate::def::{Definition, Owner};
 use crate::engine::DmaEntry;
 use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::rules::triggers as rules;
+use crate::stream::formats::Trigger;
 use crate::stream::{Instruction, SLOT_BYTES, Slot, Stream};
 use chipless_model::{Place, Rule};
 use rustc_hash::FxHashMap;
@@ -31,6 +32,14 @@ pub(crate) struct Started {
     pub(crate) transfers: (usize, usize),
 }
 
+/// The execution of a slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) slot: u32,
+    /// The slot that begins the function.
+    function: u32,
+}
+
 /// What is wrong with an instruction.
 #[derive(Debug)]
 pub(crate) struct Wrong {
@@ -44,8 +53,8 @@ pub(crate) struct Wrong {
 /// What an engine does with its file.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    /// Slots in the order of execution; `None` where that is the order of the file.
-    pub(crate) order: Option<Vec<u32>>,
+    /// Slots as they are executed; `None` where that is the order of the file.
+    pub(crate) order: Option<Vec<Step>>,
     /// What each execution of a trigger starts, by its place in that order.
     pub(crate) started: FxHashMap<usize, Vec<Started>>,
     /// What is wrong, in order of execution; each slot once.
@@ -111,18 +120,16 @@ fn plan(definition: &Definition<'_>, room: &EngineRoom<'_>, most: u64) -> Plan {
     let mut walk = Walk::new(definition, room);
     let executed = plan.order.as_ref().map_or(slots.len(), Vec::len);
     for at in 0..executed {
-        let slot = plan.order.as_ref().map_or(at, |order| order[at] as usize);
+        let step = plan.order.as_ref().map(|order| order[at]);
+        let slot = step.map_or(at, |step| step.slot as usize);
         let result = match slots[slot].decode() {
             Instruction::Trigger(i) => {
                 plan.has_triggers = true;
-                walk.trigger(i).map(|started| {
+                let function = step.map_or_else(String::new, |step| function_at(slots, step));
+                walk.trigger(i, &function).map(|started| {
                     walk.started.extend(started.iter().map(|s| s.entry));
                     plan.started.insert(at, started);
                 })
-            }
-            Instruction::Named(i) if slots[slot].head.opcode == FUNCTION_BEGIN => {
-                walk.function = text(i.name());
-                Ok(())
             }
             Instruction::Named(i) if slots[slot].head.opcode == SWAP => walk.swap(&text(i.name())),
             _ => Ok(()),
@@ -156,8 +163,35 @@ fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
+/// The function that a slot is executed in.
+fn function_at(slots: &[Slot], step: Step) -> String {
+    match slots[step.function as usize].decode() {
+        Instruction::Named(i) => text(i.name()),
+        _ => String::new(),
+    }
+}
+
+/// The function that each entry of an engine's file belongs to, empty where none is named: `function_start` holds for the entries of the
+/// same queue set behind it, whichever instances they are on.
+pub(crate) fn functions_of_entries<'r>(
+    definition: &Definition<'_>,
+    room: &'r EngineRoom<'_>,
+) -> Vec<&'r str> {
+    let mut current: FxHashMap<usize, &str> = FxHashMap::default();
+    let function = |entry: &'r DmaEntry<'_>| {
+        let Some(set) = entry.queue_name().and_then(|n| definition.queue_set(n)) else {
+            return "";
+        };
+        if let Some(start) = entry.function_start.as_deref().filter(|f| !f.is_empty()) {
+            current.insert(set, start);
+        }
+        current.get(&set).copied().unwrap_or_default()
+    };
+    room.file.dma.iter().map(function).collect()
+}
+
 /// The order in which slots are executed; `None` where there are no functions, or where they cannot be followed.
-fn order(slots: &[Slot], most: u64, wrong: &mut Vec<Wrong>) -> Option<Vec<u32>> {
+fn order(slots: &[Slot], most: u64, wrong: &mut Vec<Wrong>) -> Option<Vec<Step>> {
     let mut functions: FxHashMap<&[u8], usize> = FxHashMap::default();
     let mut first = None;
     for (index, slot) in slots.iter().enumerate() {
@@ -174,26 +208,41 @@ fn order(slots: &[Slot], most: u64, wrong: &mut Vec<Wrong>) -> Option<Vec<u32>> 
         }
     }
     let mut at = first?;
+    let mut begin = at;
+    // Where a call goes back to, and the function that it stands in.
     let (mut order, mut calls) = (Vec::new(), Vec::new());
-    while let Some(slot) = slots.get(at) {
+    loop {
+        // A function ends where the next one begins.
+        let here = slots
+            .get(at)
+            .filter(|slot| at == begin || slot.head.opcode != FUNCTION_BEGIN);
+        let Some(slot) = here else {
+            match calls.pop() {
+                Some(back) => (at, begin) = back,
+                None => break,
+            }
+            continue;
+        };
         if order.len() as u64 >= most {
             return None;
         }
-        order.push(u32::try_from(at).ok()?);
-        let here = at;
-        at += 1;
-        match slot.decode() {
+        order.push(Step {
+            slot: u32::try_from(at).ok()?,
+            function: u32::try_from(begin).ok()?,
+        });
+        let next = at + 1;
+        (at, begin) = match slot.decode() {
             Instruction::NoOperands(_) if slot.head.opcode == FUNCTION_RETURN => {
                 match calls.pop() {
-                    Some(back) => at = back,
+                    Some(back) => back,
                     None => break,
                 }
             }
             Instruction::Named(i) if slot.head.opcode == FUNCTION_CALL => {
                 match functions.get(i.name()) {
                     Some(function) if calls.len() < DEPTH => {
-                        calls.push(at);
-                        at = *function;
+                        calls.push((next, begin));
+                        (*function, *function)
                     }
                     found => {
                         let name = text(i.name());
@@ -201,27 +250,20 @@ fn order(slots: &[Slot], most: u64, wrong: &mut Vec<Wrong>) -> Option<Vec<u32>> 
                             None => format!("no function is called `{name}`"),
                             Some(_) => format!("`{name}` is called from {DEPTH} functions deep"),
                         };
-                        if wrong.iter().all(|w| w.slot != here) {
+                        if wrong.iter().all(|w| w.slot != at) {
                             wrong.push(Wrong {
                                 rule: &rules::FUNCTION_CALLED,
-                                slot: here,
+                                slot: at,
                                 message,
                                 stops: true,
                             });
                         }
+                        (next, begin)
                     }
                 }
             }
-            _ => {}
-        }
-        // A function ends where the next one begins.
-        let ends = |slot: &Slot| slot.head.opcode == FUNCTION_BEGIN;
-        if at == here + 1 && slots.get(at).is_some_and(ends) {
-            match calls.pop() {
-                Some(back) => at = back,
-                None => break,
-            }
-        }
+            _ => (next, begin),
+        };
     }
     Some(order)
 }
@@ -230,13 +272,12 @@ fn order(slots: &[Slot], most: u64, wrong: &mut Vec<Wrong>) -> Option<Vec<u32>> 
 struct Walk<'w, 'a> {
     definition: &'w Definition<'a>,
     room: &'w EngineRoom<'a>,
-    function: String,
     /// The function of each entry: empty where none is named.
     functions: Vec<&'w str>,
     /// The current instance of queue sets, by position.
     instances: FxHashMap<usize, String>,
-    /// How many transfers of a name have been counted off.
-    counted: FxHashMap<String, usize>,
+    /// How many transfers of a name have been counted off in a function.
+    counted: FxHashMap<(String, String), usize>,
     started: BTreeSet<usize>,
     warning: Option<(&'static Rule, String)>,
 }
@@ -245,19 +286,10 @@ type Outcome<T> = Result<T, (&'static Rule, String)>;
 
 impl<'w, 'a> Walk<'w, 'a> {
     fn new(definition: &'w Definition<'a>, room: &'w EngineRoom<'a>) -> Walk<'w, 'a> {
-        let mut current: FxHashMap<&str, &str> = FxHashMap::default();
-        let function = |entry: &'w DmaEntry<'a>| {
-            let queue = entry.queue_name().unwrap_or_default();
-            if let Some(start) = entry.function_start.as_deref() {
-                current.insert(queue, start);
-            }
-            current.get(queue).copied().unwrap_or_default()
-        };
         Walk {
             definition,
             room,
-            function: String::new(),
-            functions: room.file.dma.iter().map(function).collect(),
+            functions: functions_of_entries(definition, room),
             instances: FxHashMap::default(),
             counted: FxHashMap::default(),
             started: BTreeSet::new(),
@@ -279,8 +311,8 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    /// What a trigger starts.
-    fn trigger(&mut self, i: crate::stream::formats::Trigger<'_>) -> Outcome<Vec<Started>> {
+    /// What a trigger in a function starts.
+    fn trigger(&mut self, i: Trigger<'_>, function: &str) -> Outcome<Vec<Started>> {
         let name = text(i.queue());
         let set = self.definition.queue_set(&name);
         let Some((position, (_, set))) =
@@ -321,8 +353,8 @@ impl<'w, 'a> Walk<'w, 'a> {
             .map(|(at, _)| at)
             .collect();
         match i.by() {
-            0 => self.by_id(&name, &named, i.number()),
-            1 => self.by_count(&name, &named, i.number() as usize),
+            0 => self.by_id(&name, &named, function, i.number()),
+            1 => self.by_count(&name, &named, function, i.number() as usize),
             other => Err((
                 &rules::TRIGGER_FORM,
                 format!("byte 0x2c (by) is {other:#x}: triggers of this form are not supported"),
@@ -330,7 +362,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    fn by_id(&self, name: &str, named: &[usize], id: u32) -> Outcome<Vec<Started>> {
+    fn by_id(&self, name: &str, named: &[usize], function: &str, id: u32) -> Outcome<Vec<Started>> {
         let has_id = |at: &&usize| self.room.file.dma[**at].id == Some(u64::from(id));
         let of = |function: &str| -> Vec<usize> {
             let of_function = |at: &&usize| self.functions[**at] == function;
@@ -341,12 +373,12 @@ impl<'w, 'a> Walk<'w, 'a> {
                 .copied()
                 .collect()
         };
-        let mut entries = of(&self.function);
+        let mut entries = of(function);
         if entries.is_empty() {
             entries = of("");
         }
         if entries.is_empty() {
-            let message = match self.function.as_str() {
+            let message = match function {
                 "" => format!("no descriptor of `{name}` has id {id}"),
                 function => {
                     format!("no descriptor of `{name}` has id {id} in function `{function}`")
@@ -361,13 +393,20 @@ impl<'w, 'a> Walk<'w, 'a> {
         Ok(started.collect())
     }
 
-    fn by_count(&mut self, name: &str, named: &[usize], count: usize) -> Outcome<Vec<Started>> {
+    fn by_count(
+        &mut self,
+        name: &str,
+        named: &[usize],
+        function: &str,
+        count: usize,
+    ) -> Outcome<Vec<Started>> {
         let of_function: Vec<usize> = named
             .iter()
             .copied()
-            .filter(|at| self.functions[*at] == self.function || self.functions[*at].is_empty())
+            .filter(|at| self.functions[*at] == function || self.functions[*at].is_empty())
             .collect();
-        let done = self.counted.entry(name.to_owned()).or_insert(0);
+        let key = (function.to_owned(), name.to_owned());
+        let done = self.counted.entry(key).or_insert(0);
         let (mut skip, mut left) = (*done, count);
         let mut started = Vec::new();
         for entry in of_function {

@@ -16,7 +16,7 @@ use crate::read::{EngineRoom, Subgraph};
 use crate::stream::formats::Dma;
 use crate::stream::operand::{Unresolved, leaves_partitions, variable};
 use crate::stream::{DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Space, Stream};
-use crate::triggers::Plan;
+use crate::triggers::{Plan, Step};
 use chipless_model::{
     Action, Class, Condition, Counter, Demand, ElementType, Fault, KernelId, Location, PartId,
     PieceId, Program, QueueId, Signal, TaskId, Time, Wait,
@@ -86,8 +86,8 @@ pub(super) fn lower<'p>(
         };
         let order = plan.order.as_deref().filter(|_| builder.follows);
         let mut first = None;
-        for at in 0..order.map_or(slots.len(), <[u32]>::len) {
-            let slot = order.map_or(at, |order| order[at] as usize);
+        for at in 0..order.map_or(slots.len(), <[Step]>::len) {
+            let slot = order.map_or(at, |order| order[at].slot as usize);
             let task = engine.slot(cores, index, (at, slot), &slots[slot], builder)?;
             first = first.or(Some(task));
         }

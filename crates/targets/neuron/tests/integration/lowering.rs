@@ -378,3 +378,98 @@ fn a_predicated_copy_writes_all_that_it_may() {
         assert_eq!(written, [Certainty::Exact]);
     });
 }
+
+/// The tasks that move bytes, as they run, by what they write.
+fn moved(engine: &str) -> String {
+    let text = format!(
+        "neff t trn2\ninput x uint8 [64]\noutput y uint8 [512]\nsubgraph sg00\nqueue q data owner=sp\n\
+         queue r data owner=sp instances=r_a,r_b\nvar x input\nvar y output\nengine sp\n{engine}\n"
+    );
+    timed(&text, |program, outcome| {
+        assert_eq!(outcome.end, Ok(()));
+        let order = outcome.timeline.order.iter();
+        let writes = order.filter_map(|task| {
+            let mut first = None;
+            program.kernel(*task).accesses(&mut |access| {
+                if access.direction == Direction::Write && access.certainty == Certainty::Exact {
+                    first = Some(access.pattern.offset / 64);
+                }
+            });
+            first
+        });
+        writes.map(|row| row.to_string()).collect()
+    })
+}
+
+/// An entry that writes row `row` of the output.
+fn entry(id: u32, place: &str, row: u32) -> String {
+    format!(
+        "dma id={id} {place} semaphore=60\n  copy y+{} [1:64] <- x [1:64]\n",
+        row * 64
+    )
+}
+
+const BEGIN: &str = "PSEUDO_FUNCTION_BEGIN name=";
+const CALL: &str = "PSEUDO_FUNCTION_CALL name=";
+const GO: &str = "PSEUDO_DMA_TRIGGER queue=q";
+
+#[test]
+fn what_follows_a_call_belongs_to_the_caller() {
+    let entries = [
+        entry(0, "queue=q function=f", 0),
+        entry(1, "queue=q", 1),
+        entry(0, "queue=q function=g", 2),
+        entry(1, "queue=q", 3),
+    ]
+    .concat();
+    let stream = format!(
+        "{BEGIN}f\n{GO}\n{CALL}g\n{GO} number=1 $S[60]>=2\nPSEUDO_FUNCTION_RETURN\n{BEGIN}g\n{GO} $S[60]>=1\nPSEUDO_FUNCTION_RETURN"
+    );
+    assert_eq!(moved(&format!("{entries}{stream}")), "021");
+    // By count as well: each function has transfers of its own.
+    let stream = format!(
+        "{BEGIN}f\n{GO} by=1 number=1\n{CALL}g\n{GO} by=1 number=1 $S[60]>=2\n{BEGIN}g\n{GO} by=1 number=1 $S[60]>=1"
+    );
+    assert_eq!(moved(&format!("{entries}{stream}")), "021");
+}
+
+#[test]
+fn a_function_ends_where_the_next_one_begins_and_at_the_end_of_the_stream() {
+    let entries = [
+        entry(0, "queue=q function=f", 0),
+        entry(0, "queue=q function=g", 1),
+        entry(0, "queue=q function=h", 2),
+    ]
+    .concat();
+    // h is the last of the stream, and goes back to g; the call of g is the last of f, and f does not run on into h.
+    let stream = format!(
+        "{BEGIN}f\n{GO} $S[60]>=0\n{CALL}g\n{BEGIN}g\n{CALL}h\n{GO} $S[60]>=2\n{BEGIN}h\n{GO} $S[60]>=1"
+    );
+    assert_eq!(moved(&format!("{entries}{stream}")), "021");
+}
+
+#[test]
+fn a_function_holds_for_all_instances_of_a_queue_set() {
+    let entries = [
+        entry(0, "instance=r_a function=f", 0),
+        entry(0, "instance=r_b", 1),
+        entry(0, "instance=r_a function=g", 2),
+        entry(0, "instance=r_b", 3),
+    ]
+    .concat();
+    let go = |name: &str, wait: u32| {
+        format!(
+            "PSEUDO_DMA_SWAP_QUEUE_SET name={name}\nPSEUDO_DMA_TRIGGER queue={name} $S[60]>={wait}\n"
+        )
+    };
+    let stream = [
+        format!("{BEGIN}f\n{CALL}g\n"),
+        go("r_b", 2),
+        go("r_a", 3),
+        format!("{BEGIN}g\n"),
+        go("r_b", 0),
+        go("r_a", 1),
+    ]
+    .concat();
+    assert_eq!(moved(&format!("{entries}{stream}")), "3210");
+}

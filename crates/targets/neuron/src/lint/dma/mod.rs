@@ -9,6 +9,7 @@ use crate::memory;
 use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::rules::dma as rules;
 use crate::stream::Stream;
+use crate::triggers::functions_of_entries;
 use chipless_model::Rule;
 use std::collections::HashMap;
 
@@ -26,7 +27,7 @@ pub(super) fn check(
     for room in &subgraph.engines {
         let Some(source) = &room.source else { continue };
         let mut amounts: HashMap<(u64, &str), (u64, u64, usize)> = HashMap::new();
-        let mut functions: HashMap<&str, &str> = HashMap::new();
+        let functions = functions_of_entries(&subgraph.definition, room);
         for (index, entry) in room.file.dma.iter().enumerate() {
             if entry.is_unread {
                 continue;
@@ -50,12 +51,6 @@ pub(super) fn check(
                 rings: set.map_or(1, |(_, set)| set.queues()),
             };
             context.entry(entry, findings);
-            // Functions belong to queue sets: `function_start` holds for the entries of the same set behind it.
-            let queue = entry.queue_name().unwrap_or_default();
-            if let Some(start) = &entry.function_start {
-                functions.insert(queue, start);
-            }
-            let function = functions.get(queue).copied().unwrap_or_default();
             let rows = entry
                 .descriptors
                 .iter()
@@ -64,7 +59,7 @@ pub(super) fn check(
             let amount = (entry.descriptors.len() as u64, rows);
             let Some(id) = entry.id else { continue };
             let first = *amounts
-                .entry((id, function))
+                .entry((id, functions[index]))
                 .or_insert((amount.0, amount.1, index));
             if (first.0, first.1) != amount {
                 let message = format!(
