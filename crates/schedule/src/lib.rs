@@ -81,9 +81,7 @@ pub fn segments(
     tree: &Tree,
 ) -> Result<Vec<SegmentCost>, Impossible> {
     model::with_evaluator(network, machine, tree.batch(), |evaluator| {
-        let model::node::Node::Cut(root) = model::nodes_of(evaluator, tree)? else {
-            return Ok(Vec::new());
-        };
+        let root = model::nodes_of(evaluator, tree)?;
         let mut segments = Vec::new();
         for child in &root.children {
             let cost = evaluator.segment(child)?;

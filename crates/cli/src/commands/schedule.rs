@@ -172,39 +172,40 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         trees: arguments.trees,
         seed: arguments.seed,
         threads: threads(arguments),
-        one_pass: arguments.dialect == Dialect::Spec,
+        one_pass: false,
     };
-    let found = search::search(&front.network, &machine, &options, &interrupted, &mut say)
-        .map_err(|impossible| refused(&arguments.network, &impossible))?;
     let output = arguments
         .output
         .as_deref()
         .unwrap_or(Path::new("schedule.json"));
-    let mut chosen = (&found.tree, found.cost);
     let mut replay = None;
     let runner_up;
+    let mut found;
+    let network = &front.network;
     if let (Dialect::Spec, Some(lowered)) = (arguments.dialect, &lowered) {
-        let others = found.others.iter().map(|(tree, cost)| (tree, *cost));
-        let best = emit::spec_dialect(
+        let best;
+        (found, best) = emit::searched(
             lowered,
-            &front,
-            &machine,
-            options.objective,
-            std::iter::once(chosen).chain(others),
+            (network, &machine),
+            &options,
+            &interrupted,
+            &mut say,
         )
         .map_err(|error| short(&arguments.network, &error))?;
-        chosen = (best.tree, best.cost);
         let replayed = |(energy, delay)| Figures::new(energy, delay as f64);
         replay = Some(replayed(best.replay));
         runner_up = best.runner_up.map(|(cost, run)| RunnerUp {
             model: ModelFigures::from(&cost),
             replay: Some(replayed(run)),
         });
+        (found.tree, found.cost) = (best.tree, best.cost);
         files::write(output, &[best.text.as_bytes()])?;
     } else {
-        write_set_dialect(arguments, output, &front, &machine, chosen.0)?;
-        runner_up = found.others.first().map(|(_, cost)| RunnerUp {
-            model: ModelFigures::from(cost),
+        found = search::search(network, &machine, &options, &interrupted, &mut say)
+            .map_err(|impossible| refused(&arguments.network, &impossible))?;
+        write_set_dialect(arguments, output, &front, &machine, &found.tree)?;
+        runner_up = found.runner_up.map(|cost| RunnerUp {
+            model: ModelFigures::from(&cost),
             replay: None,
         });
     }
@@ -221,7 +222,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     }
     if let Some(path) = &arguments.tree {
-        files::write(path, &[tree_text(chosen.0).as_bytes()])?;
+        files::write(path, &[tree_text(&found.tree).as_bytes()])?;
     }
     let history = found.history.iter();
     let report = Report {
@@ -238,10 +239,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             .collect(),
         replay,
         runner_up,
-        ..report(arguments, &front, options.batch, &chosen.1, &found.bounds)
+        ..report(arguments, &front, options.batch, &found.cost, &found.bounds)
     };
     if let Some(path) = &arguments.report {
-        let page = chipless_schedule::report::page(&front.network, &machine, chosen.0, &report);
+        let page = chipless_schedule::report::page(&front.network, &machine, &found.tree, &report);
         files::write(path, &[page.as_bytes()])?;
     }
     answer(arguments, &report)
@@ -337,8 +338,11 @@ fn short(network: &Path, error: &emit::Unwritten) -> Failure {
 
 fn say(progress: &Progress) {
     let rate = progress.trees as f64 / progress.seconds.max(1e-9);
+    let replay = progress.replay.map_or_else(String::new, |(energy, delay)| {
+        format!(", {:.4e} by the replay", energy * delay as f64)
+    });
     terminal::complain(&format!(
-        "{:.0} s: best {:.4e} pJ cycles, lower bound {:.4e} ({:.2} times), {rate:.0} trees/s\n",
+        "{:.0} s: best {:.4e} pJ cycles{replay}, lower bound {:.4e} ({:.2} times), {rate:.0} trees/s\n",
         progress.seconds,
         progress.best.edp(),
         progress.bounds.edp(),

@@ -1,9 +1,9 @@
 //! In which order the layers of a tree are computed, sub-batch by sub-batch.
 
-use crate::model::node::Node;
+use crate::model::Partition;
+use crate::model::node::{Branch, Node};
 use crate::model::segment::{Evaluator, Shape};
-use crate::model::{Impossible, Partition, nodes_of};
-use crate::tree::{Cut, Tree};
+use crate::tree::Cut;
 use std::collections::BTreeSet;
 
 /// A layer for a sub-batch.
@@ -37,13 +37,7 @@ pub(crate) struct Jobs {
 }
 
 /// The jobs of a tree.
-///
-/// # Errors
-/// What the tree breaks.
-pub(crate) fn jobs(evaluator: &mut Evaluator<'_>, tree: &Tree) -> Result<Jobs, Impossible> {
-    let Node::Cut(root) = nodes_of(evaluator, tree)? else {
-        return Err(Impossible::Rule("the root is no T cut".to_owned()));
-    };
+pub(crate) fn jobs(evaluator: &mut Evaluator<'_>, root: &Branch) -> Jobs {
     let network = evaluator.costs.network;
     let mut shapes = Vec::new();
     let mut jobs = Jobs {
@@ -71,7 +65,7 @@ pub(crate) fn jobs(evaluator: &mut Evaluator<'_>, tree: &Tree) -> Result<Jobs, I
             walk(evaluator, segment, shape, 0, group * inner, &mut jobs.list);
         }
     }
-    Ok(jobs)
+    jobs
 }
 
 fn walk(

@@ -1,6 +1,7 @@
 //! Schedules from trees: which core computes which box when, what moves, and the files that say so.
 
 mod aligned;
+mod best;
 mod build;
 mod jobs;
 mod layers;
@@ -13,11 +14,11 @@ mod view;
 mod weights;
 mod written;
 
-pub use spec::spec_dialect;
+pub use best::{Best, searched, spec_dialect};
 pub use written::Written;
 
 use crate::machine::Machine;
-use crate::model::{self, Cost, Impossible};
+use crate::model::{self, Impossible};
 use crate::network::Network;
 use crate::tree::Tree;
 
@@ -32,26 +33,12 @@ pub fn set_dialect<E: From<Impossible>>(
     put: &mut dyn FnMut(&str) -> Result<(), E>,
 ) -> Result<(), E> {
     let jobs = model::with_evaluator(network, machine, tree.batch(), |evaluator| {
-        jobs::jobs(evaluator, tree)
+        let root = model::nodes_of(evaluator, tree)?;
+        Ok::<_, Impossible>(jobs::jobs(evaluator, &root))
     })?;
     let view = view::View::of_model(network);
     let built = build::build(machine, &view, &jobs);
     set::write(&built.schedule, put)
-}
-
-/// The schedule of the best tree.
-#[derive(Clone, Debug)]
-pub struct Best<'t> {
-    /// The tree.
-    pub tree: &'t Tree,
-    /// Its cost in SET's model.
-    pub cost: Cost,
-    /// Energy (pJ) and delay (cycles) of the schedule by the replay.
-    pub replay: (f64, i64),
-    /// The file.
-    pub text: String,
-    /// The next best of the trees that were replayed: its cost in SET's model, its energy and delay by the replay.
-    pub runner_up: Option<(Cost, (f64, i64))>,
 }
 
 /// Why no schedule is written.
@@ -61,6 +48,12 @@ pub enum Unwritten {
     Impossible(Impossible),
     /// Chipless lacks something.
     Unsupported(String),
+}
+
+impl From<Impossible> for Unwritten {
+    fn from(impossible: Impossible) -> Unwritten {
+        Unwritten::Impossible(impossible)
+    }
 }
 
 impl std::fmt::Display for Unwritten {

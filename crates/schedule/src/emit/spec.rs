@@ -1,16 +1,17 @@
 //! The spec's dialect: addresses in L2, the order of DRAM, tiles; and what the replay says of it.
 
+use super::Unwritten;
 use super::build::{Built, bounds, build};
 use super::jobs::{self, Job, Jobs};
 use super::lives::Relief;
 use super::lowered::Reach;
 use super::view::{Producer, View};
 use super::written::{Placement, Written};
-use super::{Best, Unwritten};
-use crate::front::Front;
 use crate::machine::Machine;
-use crate::model::{self, Block, Cost, Impossible, Objective, intervals};
-use crate::tree::Tree;
+use crate::model::node::Branch;
+use crate::model::segment::Evaluator;
+use crate::model::{Block, Impossible, intervals};
+use crate::search::refine::Figures;
 use chipless_gemini::bytes::{feature_map, weights};
 use chipless_gemini::lower::Pace;
 use chipless_gemini::schedule::Schedule;
@@ -21,106 +22,44 @@ use std::collections::BTreeSet;
 
 /// Bytes of parameters beside the weights of an output channel.
 const PARAMETERS: i64 = chipless_gemini::bytes::CHANNEL_PARAMETERS as i64;
-/// Trees of which the replay decides.
-const TRIED: usize = 4;
-
-/// The best schedule of some trees, by the replay. It has passed every check before it is given.
-///
-/// # Errors
-/// What does not fit, or what cannot be executed.
-pub fn spec_dialect<'t>(
-    written: &Written,
-    front: &Front,
-    machine: &Machine,
-    objective: Objective,
-    trees: impl Iterator<Item = (&'t Tree, Cost)>,
-) -> Result<Best<'t>, Unwritten> {
-    let network = Network::read(written.network_text().as_bytes(), &Limits::default()).map_err(
-        |finding| Unwritten::Unsupported(format!("its front-end file cannot be read: {finding}")),
-    )?;
-    let emitter = Emitter {
-        written,
-        front,
-        machine,
-        network,
-        timed: timed(machine).map_err(Unwritten::Unsupported)?,
-    };
-    let mut wrong = None;
-    let mut found: Vec<(f64, Candidate<'t>)> = Vec::new();
-    let mut best: Option<Schedule> = None;
-    for (tree, cost) in trees.take(TRIED) {
-        match emitter.schedule(tree) {
-            Ok((schedule, replay)) => {
-                let score = objective.of(replay.0, replay.1 as f64);
-                if found.iter().all(|(least, _)| score < *least) {
-                    best = Some(schedule);
-                }
-                found.push((score, Candidate { tree, cost, replay }));
-            }
-            Err(error) => wrong = wrong.or(Some(error)),
-        }
-    }
-    found.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // The best comes first: sorting keeps the order of equals.
-    for number in 0..found.len() {
-        let Candidate { tree, cost, replay } = found[number].1;
-        let mut behind = found[number + 1..].iter();
-        let runner_up = behind
-            .find(|(_, next)| next.replay != replay)
-            .map(|(_, next)| (next.cost, next.replay));
-        let schedule = match best.take() {
-            Some(schedule) => schedule,
-            None => emitter.schedule(tree)?.0,
-        };
-        let text = schedule.write();
-        match emitter.faults(&text) {
-            None => {
-                return Ok(Best {
-                    tree,
-                    cost,
-                    replay,
-                    text,
-                    runner_up,
-                });
-            }
-            Some(fault) => {
-                let refused = format!("its schedule does not pass `check`: {fault}");
-                wrong = wrong.or(Some(Unwritten::Unsupported(refused)));
-            }
-        }
-    }
-    Err(wrong.unwrap_or_else(|| Unwritten::Unsupported("there is no tree".to_owned())))
-}
-
-/// A tree whose schedule has been replayed.
-#[derive(Clone, Copy)]
-struct Candidate<'t> {
-    tree: &'t Tree,
-    cost: Cost,
-    replay: (f64, i64),
-}
 
 /// Everything that trees are made schedules with.
-struct Emitter<'e> {
+pub(super) struct Emitter<'e> {
     written: &'e Written,
-    front: &'e Front,
     machine: &'e Machine,
+    /// The network as it is executed.
     network: Network,
     /// The machine as the replay has it.
     timed: chipless_gemini::Machine,
 }
 
-impl Emitter<'_> {
+impl<'e> Emitter<'e> {
+    pub(super) fn new(
+        written: &'e Written,
+        machine: &'e Machine,
+    ) -> Result<Emitter<'e>, Unwritten> {
+        let network = Network::read(written.network_text().as_bytes(), &Limits::default());
+        Ok(Emitter {
+            written,
+            machine,
+            network: network.map_err(|finding| {
+                let text = format!("its front-end file cannot be read: {finding}");
+                Unwritten::Unsupported(text)
+            })?,
+            timed: timed(machine).map_err(Unwritten::Unsupported)?,
+        })
+    }
+
     /// The schedule of a tree with its energy and delay by the replay. Results go from core to core where the tree says so, and
     /// weights stay for all sub-batches; where a core is too full for that, some of them go through DRAM or are loaded again.
-    fn schedule(&self, tree: &Tree) -> Result<(Schedule, (f64, i64)), Unwritten> {
+    pub(super) fn schedule(
+        &self,
+        evaluator: &mut Evaluator<'_>,
+        root: &Branch,
+    ) -> Result<(Schedule, Figures), Unwritten> {
         let (written, machine) = (self.written, self.machine);
-        let of_tree =
-            model::with_evaluator(&self.front.network, machine, tree.batch(), |evaluator| {
-                jobs::jobs(evaluator, tree)
-            })
-            .map_err(Unwritten::Impossible)?;
-        let jobs = real_jobs(written, machine, &of_tree, tree.batch());
+        let of_tree = jobs::jobs(evaluator, root);
+        let jobs = real_jobs(written, machine, &of_tree, i64::from(root.batch));
         let mut jobs = split_jobs(written, machine, jobs)?;
         jobs.kept = (0..written.layers.len()).collect();
         let bytes = machine.l2.bytes as u64;
@@ -159,7 +98,7 @@ impl Emitter<'_> {
     }
 
     /// Why a schedule is refused.
-    fn faults(&self, text: &str) -> Option<String> {
+    pub(super) fn faults(&self, text: &str) -> Option<String> {
         let limits = Limits::default();
         let document = match Document::read(text.as_bytes(), "schedule.json", &limits) {
             Ok(document) => document,

@@ -47,10 +47,7 @@ pub(crate) fn explicit(
     evaluator: &mut Evaluator<'_>,
     tree: &Tree,
 ) -> Result<(Cost, Tree), Impossible> {
-    let root = nodes_of(evaluator, tree)?;
-    let Node::Cut(branch) = &root else {
-        return Err(rule("the root is no T cut"));
-    };
+    let branch = nodes_of(evaluator, tree)?;
     let mut total = Cost::default();
     let mut links = vec![0; 4 * evaluator.costs.machine.cores()];
     for child in &branch.children {
@@ -70,14 +67,14 @@ pub(crate) fn explicit(
     total.hops *= groups;
     total.dram *= groups;
     total.busiest_link = links.into_iter().max().unwrap_or(0) * groups;
-    Ok((total, tree_of(evaluator, &root)))
+    Ok((total, tree_of(evaluator, &Node::Cut(branch))))
 }
 
 /// The nodes of a tree: rules checked, partitions chosen where they lack as SET's greedy search does.
 ///
 /// # Errors
 /// What the tree breaks.
-pub(crate) fn nodes_of(evaluator: &mut Evaluator<'_>, tree: &Tree) -> Result<Node, Impossible> {
+pub(crate) fn nodes_of(evaluator: &mut Evaluator<'_>, tree: &Tree) -> Result<Branch, Impossible> {
     let network = evaluator.costs.network;
     let Tree::Cut(root) = tree else {
         return Err(rule("the root is no T cut"));
@@ -111,7 +108,7 @@ pub(crate) fn nodes_of(evaluator: &mut Evaluator<'_>, tree: &Tree) -> Result<Nod
         shape.read(node, network);
         placer.node(node, child, &shape, 0, Some(whole))?;
     }
-    Ok(Node::Cut(branch))
+    Ok(branch)
 }
 
 fn rule(text: impl Into<String>) -> Impossible {

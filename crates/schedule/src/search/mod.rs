@@ -6,6 +6,7 @@
 mod chain;
 mod menu;
 mod moves;
+pub(crate) mod refine;
 mod start;
 mod state;
 
@@ -76,8 +77,10 @@ pub struct Progress {
     pub seconds: f64,
     /// Trees so far.
     pub trees: u64,
-    /// Figures of the best.
+    /// Figures of the best in SET's model.
     pub best: Cost,
+    /// Energy (pJ) and delay (cycles) of the best schedule by the replay, as soon as that decides.
+    pub replay: Option<(f64, i64)>,
     /// What none beats.
     pub bounds: Bounds,
 }
@@ -98,8 +101,10 @@ pub struct Found {
     pub tree: Tree,
     /// Its cost.
     pub cost: Cost,
-    /// Other good trees, best first.
-    pub others: Vec<(Tree, Cost)>,
+    /// The next best tree's cost.
+    pub runner_up: Option<Cost>,
+    /// The best tree and other good ones.
+    states: Vec<State>,
     /// What no tree beats.
     pub bounds: Bounds,
     /// Each new best.
@@ -210,6 +215,7 @@ pub fn search(
             .total_cmp(&b.score(options.objective))
     });
     others.dedup();
+    let runner_up = others.first().cloned();
     // A model in which cores do not wait for DRAM may leave some idle that a machine has work for.
     let spread = start::spread(&mut searcher, &coordinator.best);
     if spread != coordinator.best {
@@ -220,14 +226,14 @@ pub fn search(
         explicit(&mut searcher.evaluator, &tree)
     };
     let (cost, tree) = whole(&coordinator.best)?;
-    let others = others
-        .iter()
-        .filter_map(|state| whole(state).ok().map(|(cost, tree)| (tree, cost)))
-        .collect();
+    let runner_up = runner_up.and_then(|state| whole(&state).ok());
+    let mut states = vec![coordinator.best];
+    states.extend(others);
     Ok(Found {
         tree,
         cost,
-        others,
+        runner_up: runner_up.map(|(cost, _)| cost),
+        states,
         bounds: limits,
         history: coordinator.history,
         trees: coordinator.trees,
@@ -330,6 +336,7 @@ impl Coordinator<'_> {
                     delay: self.best.delay(),
                     ..Cost::default()
                 },
+                replay: None,
                 bounds: self.limits,
             });
         }

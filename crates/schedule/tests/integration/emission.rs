@@ -5,7 +5,7 @@ use crate::{errors, machine, options, small};
 use chipless_gemini::Network;
 use chipless_model::Limits;
 use chipless_schedule::emit::{Written, set_dialect, spec_dialect};
-use chipless_schedule::model::{Impossible, Objective};
+use chipless_schedule::model::Impossible;
 use chipless_schedule::search::{Found, search};
 use chipless_schedule::tree::Tree;
 use fastrand::Rng;
@@ -30,8 +30,8 @@ fn the_dialect_of_the_specification_has_no_errors() {
     for batch in [1, 2] {
         let (front, found) = (small(batch), found(batch));
         let written = Written::of(&front, batch, true).unwrap();
-        let trees = std::iter::once((&found.tree, found.cost));
-        let best = spec_dialect(&written, &front, &machine(), Objective::Edp, trees).unwrap();
+        let best = spec_dialect(&written, (&front.network, &machine()), &found.tree).unwrap();
+        assert_eq!((&best.tree, best.cost), (&found.tree, found.cost));
         let network = Network::read(written.network_text().as_bytes(), &Limits::default()).unwrap();
         assert_eq!(errors(&best.text, Some(&network)), [""; 0], "batch {batch}");
         assert!(best.replay.0 > 0.0 && best.replay.1 > 0);
@@ -77,10 +77,8 @@ fn elements_are_moved_before_the_reader_that_a_tree_has_first() {
     let leaves = ["a", "b", "d", "c"].map(|name| json!({"layer": name, "batch": 1}));
     let root = json!({"cut": "T", "batch": 1, "groups": 1, "children": leaves});
     let tree = Tree::read(&json!({"batch": 1, "root": root}).to_string()).unwrap();
-    let (cost, tree) = chipless_schedule::evaluate(&front.network, &machine(), 1, &tree).unwrap();
     let written = Written::of(&front, 1, true).unwrap();
-    let trees = std::iter::once((&tree, cost));
-    let best = spec_dialect(&written, &front, &machine(), Objective::Edp, trees).unwrap();
+    let best = spec_dialect(&written, (&front.network, &machine()), &tree).unwrap();
     let network = Network::read(written.network_text().as_bytes(), &Limits::default()).unwrap();
     assert_eq!(errors(&best.text, Some(&network)), [""; 0]);
 }

@@ -5,7 +5,6 @@ use crate::{fixture, machine, small};
 use chipless_gemini::{Data, Network, Schedule};
 use chipless_model::Limits;
 use chipless_schedule::emit::{Written, spec_dialect};
-use chipless_schedule::model::Objective;
 use chipless_schedule::tree::Tree;
 use chipless_sim::{TimingOnly, Verified};
 
@@ -25,10 +24,8 @@ fn compare(name: &str, made: &str) {
 fn a_tree_gives_its_schedule_and_its_picture() {
     let (front, machine) = (small(1), machine());
     let tree = Tree::read(&String::from_utf8(fixture("small.tree.json")).unwrap()).unwrap();
-    let (cost, tree) = chipless_schedule::evaluate(&front.network, &machine, 1, &tree).unwrap();
     let written = Written::of(&front, 1, true).unwrap();
-    let trees = std::iter::once((&tree, cost));
-    let best = spec_dialect(&written, &front, &machine, Objective::Edp, trees).unwrap();
+    let best = spec_dialect(&written, (&front.network, &machine), &tree).unwrap();
     compare("small.schedule.json", &best.text);
     compare("small.network.json", &written.network_text());
     let network = Network::read(written.network_text().as_bytes(), &Limits::default()).unwrap();

@@ -5,10 +5,8 @@ use crate::onnx::{Graph, Node};
 use crate::{errors, machine_text, options};
 use chipless_gemini::Network;
 use chipless_model::Limits;
-use chipless_schedule::emit::{Written, spec_dialect};
+use chipless_schedule::emit::{Written, searched};
 use chipless_schedule::machine::Machine;
-use chipless_schedule::model::Objective;
-use chipless_schedule::search::search;
 use fastrand::Rng;
 use std::sync::atomic::AtomicBool;
 
@@ -123,14 +121,10 @@ fn random_networks_get_schedules_that_pass_every_check() {
         let front = chipless_schedule::onnx::read(&network(seed), batch, &|_| None)
             .unwrap_or_else(|error| panic!("{label}: {error}"));
         let never = AtomicBool::new(false);
-        let mut options = options(120, 1, seed, batch);
-        options.one_pass = true;
-        let found = search(&front.network, &machine, &options, &never, &mut |_| {})
-            .unwrap_or_else(|error| panic!("{label}: {error}"));
+        let options = options(200, 1, seed, batch);
         let written = Written::of(&front, batch, true).unwrap();
-        let others = found.others.iter().map(|(tree, cost)| (tree, *cost));
-        let trees = std::iter::once((&found.tree, found.cost)).chain(others);
-        let best = spec_dialect(&written, &front, &machine, Objective::Edp, trees)
+        let of = (&front.network, &machine);
+        let (_, best) = searched(&written, of, &options, &never, &mut |_| {})
             .unwrap_or_else(|error| panic!("{label}: {error}"));
         let network = Network::read(written.network_text().as_bytes(), &Limits::default()).unwrap();
         assert_eq!(errors(&best.text, Some(&network)), [""; 0], "{label}");

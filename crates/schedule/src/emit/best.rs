@@ -1,0 +1,182 @@
+//! The best schedule of the trees that there are.
+
+use super::Unwritten;
+use super::spec::Emitter;
+use super::written::Written;
+use crate::machine::Machine;
+use crate::model::{Cost, Objective, explicit, nodes_of, with_evaluator};
+use crate::network::Network;
+use crate::search::refine::{Course, Judged, refine};
+use crate::search::{Found, Options, Progress, Stopped, search};
+use crate::tree::Tree;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The schedule of the best tree.
+#[derive(Clone, Debug)]
+pub struct Best {
+    /// The tree.
+    pub tree: Tree,
+    /// Its cost in SET's model.
+    pub cost: Cost,
+    /// Energy (pJ) and delay (cycles) of the schedule by the replay.
+    pub replay: (f64, i64),
+    /// The file.
+    pub text: String,
+    /// The next best of the trees that were replayed: its cost in SET's model, its energy and delay by the replay.
+    pub runner_up: Option<(Cost, (f64, i64))>,
+}
+
+/// The schedule of a tree. It has passed every check before it is given.
+///
+/// # Errors
+/// What does not fit, or what cannot be executed.
+pub fn spec_dialect(
+    written: &Written,
+    (network, machine): (&Network, &Machine),
+    tree: &Tree,
+) -> Result<Best, Unwritten> {
+    let emitter = Emitter::new(written, machine)?;
+    let judged = with_evaluator(network, machine, tree.batch(), |evaluator| {
+        let (cost, tree) = explicit(evaluator, tree)?;
+        let root = nodes_of(evaluator, &tree)?;
+        let (_, figures) = emitter.schedule(evaluator, &root)?;
+        Ok::<_, Unwritten>(Judged {
+            tree,
+            cost,
+            figures,
+        })
+    })?;
+    first(&emitter, (network, machine), vec![judged])
+}
+
+/// Part of a search in which trees are judged by SET's model alone.
+const BY_THE_MODEL: f64 = 0.5;
+/// Trees that the model evaluates for one that is replayed, where their number is told.
+const TREES_OF_A_REPLAY: u64 = 100;
+
+/// The best schedule by the replay, with what a search by the model found. It has passed every check before it is given.
+///
+/// A machine has waits that the model knows nothing of, so the trees to begin with come of two searches: one for what is wanted, and one
+/// for the least delay. They are changed as long as there is time, and the replay decides.
+///
+/// # Errors
+/// What does not fit, or what cannot be executed.
+pub fn searched(
+    written: &Written,
+    (network, machine): (&Network, &Machine),
+    options: &Options,
+    interrupted: &AtomicBool,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<(Found, Best), Unwritten> {
+    let began = Instant::now();
+    let objectives = match options.objective {
+        Objective::Edp => vec![Objective::Edp, Objective::Delay],
+        Objective::Delay => vec![Objective::Delay, Objective::Edp],
+        Objective::Energy => vec![Objective::Energy],
+    };
+    let replays = options.trees.map(|trees| trees / TREES_OF_A_REPLAY);
+    let of_model = options
+        .trees
+        .zip(replays)
+        .map(|(all, replays)| all - replays);
+    let count = objectives.len() as u64;
+    let mut searches: Vec<Found> = Vec::new();
+    let mut trees = 0;
+    for (number, objective) in (0..).zip(objectives) {
+        let before = began.elapsed().as_secs_f64();
+        let most = options.seconds.unwrap_or(f64::INFINITY) * BY_THE_MODEL;
+        if before >= most && number > 0 {
+            break;
+        }
+        let part = Options {
+            objective,
+            one_pass: true,
+            seconds: options
+                .seconds
+                .map(|seconds| seconds * BY_THE_MODEL / count as f64),
+            trees: of_model.map(|trees| trees / count + u64::from(number < trees % count)),
+            ..options.clone()
+        };
+        let found = search(network, machine, &part, interrupted, &mut |so_far| {
+            progress(&Progress {
+                seconds: before + so_far.seconds,
+                trees: trees + so_far.trees,
+                ..*so_far
+            });
+        })?;
+        trees += found.trees;
+        let stop = found.stopped == Stopped::Interrupted;
+        searches.push(found);
+        if stop {
+            break;
+        }
+    }
+    let emitter = Emitter::new(written, machine)?;
+    let (model, bounds) = (searches[0].cost, searches[0].bounds);
+    let course = Course {
+        until: options
+            .seconds
+            .map(|seconds| began + Duration::from_secs_f64(seconds.clamp(0.0, 1e6))),
+        trees: replays,
+        interrupted,
+        progress: &mut |replays, figures| {
+            progress(&Progress {
+                seconds: began.elapsed().as_secs_f64(),
+                trees: trees + replays,
+                best: model,
+                replay: Some(figures),
+                bounds,
+            });
+        },
+    };
+    let (judged, replayed) = refine::<Unwritten>(
+        (network, machine),
+        options,
+        &searches,
+        course,
+        &|evaluator, root| Ok(emitter.schedule(evaluator, root)?.1),
+    )?;
+    let best = first(&emitter, (network, machine), judged)?;
+    let mut found = searches.swap_remove(0);
+    found.trees = trees + replayed;
+    found.seconds = began.elapsed().as_secs_f64();
+    if interrupted.load(Ordering::Relaxed) {
+        found.stopped = Stopped::Interrupted;
+    }
+    Ok((found, best))
+}
+
+/// The first of some trees, best first, whose schedule passes every check.
+fn first(
+    emitter: &Emitter<'_>,
+    (network, machine): (&Network, &Machine),
+    judged: Vec<Judged>,
+) -> Result<Best, Unwritten> {
+    let mut wrong = None;
+    let mut left = judged.into_iter().peekable();
+    while let Some(Judged {
+        tree,
+        cost,
+        figures,
+    }) = left.next()
+    {
+        let schedule = with_evaluator(network, machine, tree.batch(), |evaluator| {
+            let root = nodes_of(evaluator, &tree)?;
+            emitter.schedule(evaluator, &root)
+        })?;
+        let text = schedule.0.write();
+        let Some(fault) = emitter.faults(&text) else {
+            return Ok(Best {
+                tree,
+                cost,
+                replay: figures,
+                text,
+                runner_up: left.peek().map(|next| (next.cost, next.figures)),
+            });
+        };
+        let refused = format!("its schedule does not pass `check`: {fault}");
+        wrong = wrong.or(Some(Unwritten::Unsupported(refused)));
+    }
+    Err(wrong.unwrap_or_else(|| Unwritten::Unsupported("there is no tree".to_owned())))
+}
