@@ -3,7 +3,7 @@
 use super::array::{LoadWeights, Matmul};
 use super::compute::{Compute, make};
 use super::{Context, Elements, elements};
-use crate::stream::formats::Kind;
+use crate::stream::formats::{Kind, LoadMask};
 use crate::stream::{Details, ElementCode, Instruction, Opcode, Operand, Slot, Support};
 use chipless_model::access::traffic;
 use chipless_model::{Access, BufferId, Direction, ElementType, Fault, Grade, Kernel, Storage};
@@ -14,6 +14,8 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub(crate) struct Executed<'a> {
     slot: &'a Slot,
+    /// The instruction before it that says more of what it does.
+    setup: Option<&'a Slot>,
     context: Arc<Context>,
     /// What it does, kept where it is executed: most programs are long, and many are never executed.
     effect: OnceLock<Box<Result<Effect, Fault>>>,
@@ -38,9 +40,14 @@ enum Effect {
 }
 
 impl<'a> Executed<'a> {
-    pub(crate) fn new(slot: &'a Slot, context: Arc<Context>) -> Executed<'a> {
+    pub(crate) fn new(
+        slot: &'a Slot,
+        setup: Option<&'a Slot>,
+        context: Arc<Context>,
+    ) -> Executed<'a> {
         Executed {
             slot,
+            setup,
             context,
             effect: OnceLock::new(),
         }
@@ -50,14 +57,14 @@ impl<'a> Executed<'a> {
     fn look<T>(&self, at: impl FnOnce(Result<&Effect, &Fault>) -> T) -> T {
         match self.effect.get() {
             Some(made) => at((**made).as_ref()),
-            None => at(Effect::of(self.slot, &self.context).as_ref()),
+            None => at(Effect::of(self.slot, self.setup, &self.context).as_ref()),
         }
     }
 }
 
 impl Effect {
     /// What a slot of an engine does; an error where it is not executed.
-    fn of(slot: &Slot, context: &Context) -> Result<Effect, Fault> {
+    fn of(slot: &Slot, setup: Option<&Slot>, context: &Context) -> Result<Effect, Fault> {
         let (instruction, chip) = (slot.decode(), &context.chip);
         match slot.support() {
             Support::Executed => {}
@@ -92,7 +99,8 @@ impl Effect {
                 | Instruction::NoOperands(_),
                 [],
             ) => Effect::None,
-            _ => match make(context, slot)? {
+            (Instruction::LoadMask(i), []) => mask(i).map(|()| Effect::None)?,
+            _ => match make(context, slot, setup)? {
                 Some(compute) => Effect::Compute(Box::new(compute)),
                 None => return Err(Fault::unsupported(unsupported(slot.head.opcode))),
             },
@@ -113,8 +121,19 @@ fn decoded(slot: &Slot) -> Result<(), Fault> {
 }
 
 /// Why a slot is not executed, if it is not.
-pub(crate) fn refusal(slot: &Slot, context: &Context) -> Option<Fault> {
-    Effect::of(slot, context).err()
+pub(crate) fn refusal(slot: &Slot, setup: Option<&Slot>, context: &Context) -> Option<Fault> {
+    Effect::of(slot, setup, context).err()
+}
+
+/// Whether each partition of a mask may stand there.
+fn mask(i: LoadMask<'_>) -> Result<(), Fault> {
+    let partitions = i.partitions();
+    let strange = partitions.iter().find(|p| (64..255).contains(*p));
+    strange.map_or(Ok(()), |partition| {
+        Err(Fault::program(format!(
+            "partition {partition} in a mask, possible are 0 to 63, and 255 for none"
+        )))
+    })
 }
 
 /// Why an opcode is not executed.
@@ -204,7 +223,7 @@ impl Kernel for Executed<'_> {
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        let made = || Box::new(Effect::of(self.slot, &self.context));
+        let made = || Box::new(Effect::of(self.slot, self.setup, &self.context));
         let effect = self.effect.get_or_init(made).as_ref();
         let effect = effect.as_ref().map_err(|fault| Fault {
             message: format!("{}: {}", self.operation(), fault.message),
@@ -235,6 +254,7 @@ impl Kernel for Executed<'_> {
             Ok(Effect::Copy { from, to }) if from.element == to.element => {
                 to.taken_from(from, buffer, byte)
             }
+            Ok(Effect::Compute(effect)) => effect.source_of(buffer, byte),
             _ => None,
         })
     }

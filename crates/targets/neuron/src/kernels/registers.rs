@@ -1,10 +1,10 @@
-//! What engines keep from one instruction to the next, as a buffer of the core: the sequencers' registers, the accumulators, and
-//! the values that the search looks for.
+//! What engines keep from one instruction to the next, as a buffer of the core: the sequencers' registers, the accumulators, the
+//! values that the search looks for, and the table of `GpSimd`.
 
 use super::{Chip, Elements};
 use crate::graph::Engine;
 use crate::stream::{OnChip, PARTITIONS};
-use chipless_model::{ElementType, Fault, Pattern};
+use chipless_model::{ElementType, Fault, Loop, Pattern};
 
 /// Registers of each engine's sequencer, of 32 bits each.
 const REGISTERS: u64 = 64;
@@ -17,8 +17,13 @@ const SEARCH_VALUES: u64 = 8;
 const ACCUMULATORS: u64 = ENGINES * REGISTERS * WORD;
 /// First byte of the search's values.
 const SEARCH: u64 = ACCUMULATORS + ENGINES * PARTITIONS as u64 * WORD;
+/// First byte of the table that elements are gathered from.
+const TABLE: u64 = SEARCH + PARTITIONS as u64 * SEARCH_VALUES * WORD;
+/// Elements of each partition that it has room for, of up to 32 bits.
+pub(super) const TABLE_ELEMENTS: u64 = 512;
+const TABLE_ROW: u64 = TABLE_ELEMENTS * WORD;
 /// Bytes of all of it.
-pub(crate) const REGISTER_BYTES: u64 = SEARCH + PARTITIONS as u64 * SEARCH_VALUES * WORD;
+pub(crate) const REGISTER_BYTES: u64 = TABLE + PARTITIONS as u64 * TABLE_ROW;
 
 impl Chip {
     /// A register of an engine.
@@ -54,6 +59,27 @@ impl Chip {
         let (first, count) = partitions(address, channels)?;
         let size = SEARCH_VALUES * WORD;
         Ok(self.kept(SEARCH + first * size, count * size, ElementType::Float32))
+    }
+
+    /// The first elements of the table, in so many partitions, from that of an address on.
+    pub(super) fn table(
+        &self,
+        address: u32,
+        channels: u8,
+        elements: u64,
+        element: ElementType,
+    ) -> Result<Elements, Fault> {
+        let (first, count) = partitions(address, channels)?;
+        let rows = Loop {
+            count,
+            stride: TABLE_ROW as i64,
+        };
+        let run = elements * element.bits() / 8;
+        Ok(Elements {
+            buffer: self.registers,
+            pattern: Pattern::new(TABLE + first * TABLE_ROW, run, [rows]),
+            element,
+        })
     }
 
     fn kept(&self, offset: u64, size: u64, element: ElementType) -> Elements {

@@ -78,12 +78,18 @@ impl<'p> Builder<'p> {
     }
 
     /// What a slot does, and the number of its body among those of its engine. Slots that do the same share a kernel.
-    pub(super) fn slot(&mut self, slot: &'p Slot, context: &Arc<Context>) -> (KernelId, u32) {
+    /// `setup` says more of what it does: then it shares with none.
+    pub(super) fn slot(
+        &mut self,
+        slot: &'p Slot,
+        setup: Option<&'p Slot>,
+        context: &Arc<Context>,
+    ) -> (KernelId, u32) {
         let (body, is_new) = self.bodies.number(slot);
-        if !is_new && self.follows {
+        if !is_new && self.follows && setup.is_none() {
             return (self.executed[body as usize], body);
         }
-        let kernel = self.kernel(Executed::new(slot, Arc::clone(context)));
+        let kernel = self.kernel(Executed::new(slot, setup, Arc::clone(context)));
         if is_new {
             self.executed.push(kernel);
         }

@@ -58,24 +58,25 @@ impl<'m> EngineCost<'m> {
                 self.products += cycles;
                 self.cycles(cycles)
             }
-            Instruction::TensorTensor(_) | Instruction::Copy(_) | Instruction::Memset(_) => {
+            Instruction::Dma(_) => Time::from_ns(match self.engine {
+                Engine::Act | Engine::Sp => self.machine.dma.hardware_dge_ns,
+                _ => self.machine.dma.software_dge_ns,
+            }),
+            _ => {
                 if let Some(Some(time)) = self.known.get(body as usize) {
                     return *time;
                 }
-                let time = self.cycles(self.element_wise(slot));
+                let time = self.cycles(match slot.support() {
+                    // What they cost is not public.
+                    Support::Listed => ASSUMED_CYCLES,
+                    Support::Executed | Support::NoEffect => self.element_wise(slot),
+                });
                 if self.known.len() <= body as usize {
                     self.known.resize(body as usize + 1, None);
                 }
                 self.known[body as usize] = Some(time);
                 time
             }
-            Instruction::Dma(_) => Time::from_ns(match self.engine {
-                Engine::Act | Engine::Sp => self.machine.dma.hardware_dge_ns,
-                _ => self.machine.dma.software_dge_ns,
-            }),
-            // What they cost is not public.
-            _ if slot.support() == Support::Listed => self.cycles(ASSUMED_CYCLES),
-            _ => Time::ZERO,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::kernels::{Context, Elements};
 use crate::read::{EngineRoom, Subgraph};
 use crate::stream::formats::Dma;
 use crate::stream::operand::{Unresolved, leaves_partitions, variable};
-use crate::stream::{DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Space, Stream};
+use crate::stream::{DmaSide, ElementCode, Instruction, SLOT_BYTES, Setups, Slot, Space, Stream};
 use crate::triggers::{Plan, Step};
 use chipless_model::{
     Action, Class, Condition, Counter, Demand, ElementType, Fault, KernelId, Location, PartId,
@@ -83,6 +83,7 @@ pub(super) fn lower<'p>(
             }),
             cost: EngineCost::new(cores[index].machine, room.engine),
             handed: Vec::with_capacity(transfers),
+            setups: Setups::default(),
         };
         let order = plan.order.as_deref().filter(|_| builder.follows);
         let mut first = None;
@@ -119,6 +120,7 @@ struct EngineLowering<'l, 'p> {
     context: Arc<Context>,
     cost: EngineCost<'l>,
     handed: Vec<Handed>,
+    setups: Setups<'p>,
 }
 
 impl<'p> EngineLowering<'_, 'p> {
@@ -132,7 +134,8 @@ impl<'p> EngineLowering<'_, 'p> {
         builder: &mut Builder<'p>,
     ) -> Result<TaskId, Error> {
         let core = &mut cores[index];
-        let (executed, body) = builder.slot(slot, &self.context);
+        let setup = self.setups.next(slot);
+        let (executed, body) = builder.slot(slot, setup, &self.context);
         let location = Location {
             part: self.part,
             offset: (number * SLOT_BYTES) as u64,

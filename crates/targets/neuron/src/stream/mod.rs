@@ -23,10 +23,12 @@ pub(crate) mod legal;
 mod opcode;
 pub(crate) mod operand;
 mod reference;
+mod setup;
 mod text;
 
 pub(crate) use alike::Alike;
 pub(crate) use codes::ACCUMULATOR;
+pub(crate) use setup::Setups;
 pub(crate) use text::Details;
 
 pub use codes::{ALU_OPERATIONS, AluOperation, ELEMENT_CODES, ElementCode, Evidence};

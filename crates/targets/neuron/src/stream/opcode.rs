@@ -194,10 +194,10 @@ opcodes! {
     0x64 "BATCH_NORM_PARAM_LOAD" LoadValues V Any V2 V5 Listed Quoted "no longer maintained";
     0x65 "BATCH_NORM_BACK_PROP" TensorTensor V Any V2 V5 Listed Quoted "";
     0x66 "LOAD_PARAMETER_RAM" Raw V Any V2 V5 Listed Quoted "";
-    0x67 "POOL_BUFFER_LOAD" Raw G StateBuffer V2 V5 Listed Quoted "how experts are picked in mixture models";
-    0x68 "GATHER" Raw G Any V2 V5 Listed Quoted "how experts are picked in mixture models";
-    0x69 "LOAD_MASK_SELECT" Raw V Any V2 V5 Listed Quoted "";
-    0x6a "STREAM_SHUFFLE" Reduce V Any V2 V5 Listed Quoted "";
+    0x67 "POOL_BUFFER_LOAD" LoadTable G StateBuffer V2 V5 Executed Quoted "how experts are picked in mixture models";
+    0x68 "GATHER" Gather G StateBuffer V2 V5 Executed Quoted "by the table that the last POOL_BUFFER_LOAD filled";
+    0x69 "LOAD_MASK_SELECT" LoadMask V Any V2 V5 Executed Quoted "";
+    0x6a "STREAM_SHUFFLE" Reduce V Any V2 V5 Executed Quoted "by the last LOAD_MASK_SELECT";
     0x6b "STREAM_TRANSPOSE" Reduce V Any V2 V5 Executed Quoted "";
     0x6c "MAX8" Statistics V Any V2 V5 Executed Quoted "";
     0x6d "MATCH_VALUE_LOAD" LoadValues V Any V2 V5 Executed Quoted "";

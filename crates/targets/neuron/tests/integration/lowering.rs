@@ -82,9 +82,12 @@ fn element_wise_instructions_follow_the_cost_model() {
         copy("fp16", 2, 512),
         copy("fp32", 8, 512),
         copy("fp32", 1, 16),
+        "TENSOR_SCALAR dst=fp32@0x8000[1,0,0][512,1,1] src=fp32@0x4000[1,0,0][512,1,1] op0=add imm0=1.0 channels=128".into(),
+        "SCALAR_TENSOR_TENSOR dst=fp32@0x8000[1,0][512,1] src0=fp32@0x4000[1,0][512,1] src1=fp32@0x6000[1,0][512,1] op0=mult imm=2.0 op1=add channels=128".into(),
+        "TENSOR_REDUCE dst=fp32@0x8000[1,0,0,0][1,1,1,1] src=fp32@0x4000[1,0,0,0][256,1,1,1] op=add dimensions=x channels=128".into(),
     ];
     let text = format!(
-        "neff t trn2\n{HOST}\nsubgraph sg00\n{VARIABLES}\nengine dve\n{}\nengine act\n{}\n",
+        "neff t trn2\n{HOST}\nsubgraph sg00\n{VARIABLES}\nengine dve\n{}\nengine act\n{}\nACTIVATE dst=fp32@0x8000[1,0,0][512,1,1] src=fp32@0x4000[1,0,0][512,1,1] function=7 scale=1.0 bias_source=instruction channels=128\n",
         lines.join("\n"),
         lines[1]
     );
@@ -95,6 +98,12 @@ fn element_wise_instructions_follow_the_cost_model() {
             .map(|i| cycles(&format!("sg00.dve[{i}]"), 960.0))
             .collect();
         assert_eq!(vector, [512, 128, 256, 1024, 116]);
+        // One cycle for each element of what is read or written, two with two operands; functions and reductions as well.
+        let more: Vec<u64> = (5..8)
+            .map(|i| cycles(&format!("sg00.dve[{i}]"), 960.0))
+            .collect();
+        assert_eq!(more, [512, 1024, 256]);
+        assert_eq!(cycles("sg00.act[1]", 1200.0), 512);
         // The performance mode is the vector engine's.
         assert_eq!(cycles("sg00.act[0]", 1200.0), 512);
     });

@@ -5,6 +5,7 @@ mod fixtures;
 mod hostile;
 mod instructions;
 mod lowering;
+mod movements;
 mod rules;
 mod run;
 mod streams;

@@ -1,6 +1,7 @@
 //! An instruction as a [`Compute`]: its operands found in the memories of the core, its operation found in the tables.
 
 mod chains;
+mod movements;
 mod reductions;
 mod selections;
 
@@ -16,9 +17,14 @@ use smallvec::SmallVec;
 const BINARY32: u8 = 0xa;
 
 /// The meaning of an instruction of the vector, scalar or `GpSimd` engine; `None` for those of other kinds.
-pub(in crate::kernels) fn make(context: &Context, slot: &Slot) -> Result<Option<Compute>, Fault> {
+pub(in crate::kernels) fn make(
+    context: &Context,
+    slot: &Slot,
+    setup: Option<&Slot>,
+) -> Result<Option<Compute>, Fault> {
     let mut maker = Maker {
         context,
+        setup,
         opcode: slot.head.opcode,
         operands: slot.operands(),
         length: None,
@@ -46,6 +52,8 @@ pub(in crate::kernels) fn make(context: &Context, slot: &Slot) -> Result<Option<
                 .push(context.chip.search_values(i.src().address, i.channels())?);
             Action::LoadValues
         }
+        Instruction::LoadTable(i) => maker.load_table(i)?,
+        Instruction::Gather(i) => maker.gather(i)?,
         Instruction::MatchReplace(i) => maker.match_replace(i)?,
         Instruction::Dropout(i) => maker.dropout(i)?,
         Instruction::Move(i) => maker.move_registers(i)?,
@@ -56,6 +64,8 @@ pub(in crate::kernels) fn make(context: &Context, slot: &Slot) -> Result<Option<
 
 struct Maker<'c> {
     context: &'c Context,
+    /// The instruction that says more of what this one does.
+    setup: Option<&'c Slot>,
     opcode: u8,
     /// The tensors of the slot.
     operands: SmallVec<[Operand; 3]>,

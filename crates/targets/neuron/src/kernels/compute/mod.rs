@@ -22,7 +22,7 @@ use crate::stream::Evidence;
 use crate::stream::formats::Generator;
 use chipless_kernels::cast::{Rounding, encode_f32, encode_i64};
 use chipless_kernels::strided;
-use chipless_model::{Access, ElementType, Fault, Kind, Storage};
+use chipless_model::{Access, BufferId, ElementType, Fault, Kind, Storage};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -136,6 +136,16 @@ enum Action {
         rate: Value<f32>,
         keeps: bool,
     },
+    /// Each source to its destination, as it is.
+    Move,
+    /// Elements of the second source, which has so many of each partition, by indices that agree with `start` but for the bits of `mask`;
+    /// for others a number, or what the destination held.
+    Gather {
+        elements: usize,
+        start: u32,
+        mask: u32,
+        missing: Option<u32>,
+    },
     /// Registers of the engine, from others or from the instruction.
     MoveRegisters(SmallVec<[Value<u32>; 8]>),
 }
@@ -222,6 +232,15 @@ impl Compute {
         tensors.map(Elements::count).max().unwrap_or(0)
     }
 
+    /// Where a byte that is moved comes from.
+    pub(super) fn source_of(&self, buffer: BufferId, byte: u64) -> Option<(BufferId, u64)> {
+        let Action::Move = self.action else {
+            return None;
+        };
+        let mut moves = self.sources.iter().zip(&self.destinations);
+        moves.find_map(|(from, to)| to.taken_from(from, buffer, byte))
+    }
+
     /// What is written, element by element.
     pub(super) fn destinations(&self) -> impl Iterator<Item = &Elements> {
         self.destinations.iter()
@@ -235,6 +254,18 @@ impl Compute {
                 smallvec![Results::Bits(self.on_bits(self.bits(storage)?)?)]
             }
             CopyPredicated => smallvec![self.copy_predicated(storage)?],
+            Move => {
+                let inputs = self.bits(storage)?;
+                inputs.into_iter().map(Results::Bits).collect()
+            }
+            Gather {
+                elements,
+                start,
+                mask,
+                missing,
+            } => {
+                smallvec![self.gather(*elements, (*start, *mask), *missing, storage)?]
+            }
             MoveRegisters(values) => move_registers(values, &self.bits(storage)?),
             Generate(numbers) => smallvec![Results::Integers(self.generate(*numbers))],
             FindIndices => smallvec![Results::Integers(
@@ -341,6 +372,8 @@ impl Compute {
             | ReduceBits { .. }
             | Select { .. }
             | TransposeBlocks
+            | Move
+            | Gather { .. }
             | MoveRegisters(_)
             | CopyPredicated
             | Generate(_)

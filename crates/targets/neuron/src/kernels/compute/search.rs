@@ -1,6 +1,7 @@
-//! Largest values and where they stand, and transpositions of blocks.
+//! Largest values and where they stand, elements by their indices, and transpositions of blocks.
 
-use super::{Compute, Inputs};
+use super::{Compute, Inputs, Results};
+use chipless_model::{Fault, Storage};
 
 /// Values that the search holds of each partition.
 pub(super) const VALUES: usize = 8;
@@ -65,6 +66,35 @@ impl Compute {
             }
         }
         values
+    }
+
+    /// Elements of a table by their indices.
+    pub(super) fn gather(
+        &self,
+        elements: usize,
+        (start, mask): (u32, u32),
+        missing: Option<u32>,
+        storage: &Storage<'_>,
+    ) -> Result<Results, Fault> {
+        let indices = self.sources[0].read_bits(storage)?;
+        let table = self.sources[1].read_bits(storage)?;
+        let mut values = match missing {
+            Some(value) => vec![value; indices.len()],
+            None => self.destinations[0].read_bits(storage)?,
+        };
+        for (at, (value, index)) in values.iter_mut().zip(indices).enumerate() {
+            if index & !mask != start {
+                continue;
+            }
+            let (partition, element) = (at / self.length, (index & mask) as usize);
+            if element >= elements {
+                return Err(Fault::program(format!(
+                    "index {index:#x} is that of element {element} of the table, which has {elements}"
+                )));
+            }
+            *value = table[partition * elements + element];
+        }
+        Ok(Results::Bits(values))
     }
 
     /// Element `j` of partition `i` and element `i` of partition `j` of each block change places.

@@ -17,7 +17,7 @@ use crate::sets;
 use crate::stream::operand::{Operand, kept_bytes, kept_ranges, leaves_partitions};
 use crate::stream::{
     Alike, DebugInfo, ElementCode, Events, Instruction, OnChip, Opcode, PARTITIONS,
-    PSUM_BANK_BYTES, PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space, Stream, Support, legal,
+    PSUM_BANK_BYTES, PSUM_PARTITION_BYTES, SLOT_BYTES, Setups, Slot, Space, Stream, Support, legal,
 };
 use chipless_model::{Direction, Finding, Limits, Place, Rule};
 use rustc_hash::FxHashMap;
@@ -44,6 +44,9 @@ pub(super) fn check(neff: &Neff<'_>, sbuf_partition_bytes: u32, limits: &Limits)
     findings
 }
 
+/// Opcode of the slot that begins a function.
+const FUNCTION_BEGIN: u8 = 0xd1;
+
 struct Check<'c, 'a> {
     definition: &'c Definition<'a>,
     room: &'c EngineRoom<'a>,
@@ -53,6 +56,8 @@ struct Check<'c, 'a> {
     /// Bytes of partitions that others keep.
     kept: Vec<(i64, i64)>,
     debug: Option<DebugInfo<'a>>,
+    /// Whether its stream has functions.
+    has_functions: bool,
     most: usize,
     findings: &'c mut Vec<Finding>,
 }
@@ -72,6 +77,7 @@ impl<'c, 'a> Check<'c, 'a> {
             context: Context::unplaced(room.engine, sbuf_partition_bytes, Functions::of(room)),
             kept: kept_ranges(&subgraph.definition),
             debug: None,
+            has_functions: false,
             most,
             findings,
         }
@@ -83,20 +89,25 @@ impl<'c, 'a> Check<'c, 'a> {
         };
         let Stream { slots, rest } = Stream::new(member.bytes);
         let functions = sets::functions(self.room);
+        self.has_functions = slots.iter().any(|slot| slot.head.opcode == FUNCTION_BEGIN);
         let mut listed: BTreeMap<u8, (usize, u64)> = BTreeMap::new();
         // What is right once is right again, elsewhere too if it lies well there: nothing else that is checked here depends on where in a
         // partition operands lie, and nothing on the numbers of semaphores.
         let (mut bodies, mut is_right) = (Alike::by(Slot::body), Vec::new());
         let (mut shapes, mut is_clean) = (Alike::by(Slot::shape), Vec::new());
+        let mut setups = Setups::default();
         for (index, slot) in slots.iter().enumerate() {
             let (body, is_first) = bodies.number(slot);
-            if !is_first && is_right[body as usize] {
+            let setup = setups.next(slot);
+            if !is_first && is_right[body as usize] && setup.is_none() {
                 continue;
             }
             let (shape, is_new) = shapes.number(slot);
             let operands = slot.operands();
-            let lies_well =
-                !is_new && is_clean[shape as usize] && self.all_lie_well(slot, &operands);
+            let lies_well = !is_new
+                && is_clean[shape as usize]
+                && setup.is_none()
+                && self.all_lie_well(slot, &operands);
             if is_first {
                 is_right.push(lies_well);
             }
@@ -121,7 +132,9 @@ impl<'c, 'a> Check<'c, 'a> {
                 None | Some(Support::Listed) => {
                     listed.entry(slot.head.opcode).or_insert((index, 0)).1 += 1;
                 }
-                Some(Support::Executed | Support::NoEffect) => self.slot(index, slot, &operands),
+                Some(Support::Executed | Support::NoEffect) => {
+                    self.slot(index, (slot, setup), &operands)
+                }
             }
             if is_new {
                 is_clean.push(
@@ -229,11 +242,14 @@ impl<'c, 'a> Check<'c, 'a> {
     }
 
     /// A slot that is executed. Whatever keeps it from that is said, if only at the end.
-    fn slot(&mut self, index: usize, slot: &Slot, operands: &[Operand]) {
+    fn slot(&mut self, index: usize, (slot, setup): (&Slot, Option<&Slot>), operands: &[Operand]) {
         let before = self.findings.len();
         self.fields(index, slot, operands);
+        // Functions run in another order than they stand in: there, what sets this one up may be behind it.
+        let is_set_up = setup.is_some() || !Setups::needed_by(slot) || !self.has_functions;
         if before == self.findings.len()
-            && let Some(fault) = refusal(slot, &self.context)
+            && is_set_up
+            && let Some(fault) = refusal(slot, setup, &self.context)
         {
             self.report(
                 if fault.unsupported {

@@ -456,6 +456,40 @@ formats! {
         0x22 channels: Byte, Quoted;
     }
 
+    /// `POOL_BUFFER_LOAD`: elements of each partition into the table of the engine, as they are.
+    LoadTable {
+        /// Elements read.
+        0x0c src: Tensor(4, Read, At(0x20), 0x22), Quoted;
+        /// Index of the first element.
+        0x28 start: Bits, Quoted;
+        /// Bits of an index that count elements; the others must be those of the first.
+        0x2c mask: Bits, Quoted;
+        /// Partitions.
+        0x22 channels: Byte, Quoted;
+    }
+
+    /// `GATHER`: elements of the table, by their indices.
+    Gather {
+        /// Elements written.
+        0x2c dst: Tensor(4, Write, At(0x21), 0x22), Quoted;
+        /// Indices.
+        0x0c src: Tensor(4, Read, At(0x20), 0x22), Quoted;
+        /// What becomes of elements whose index is not in the table.
+        0x24 missing: Choice(&["immediate", "skip"]), Quoted;
+        /// What is written for them.
+        0x28 imm: Value, Quoted;
+        /// 1: the table is free afterwards.
+        0x25 free: Byte, Quoted;
+        /// Partitions.
+        0x22 channels: Byte, Quoted;
+    }
+
+    /// `LOAD_MASK_SELECT`: where the partitions of a shuffle come from.
+    LoadMask {
+        /// For each of 32 partitions the one that it takes its elements from; 255 leaves it as it is.
+        0x20 partitions: Array(32), Quoted;
+    }
+
     /// `DROPOUT`: elements by chance, else 0.
     Dropout {
         /// Result.

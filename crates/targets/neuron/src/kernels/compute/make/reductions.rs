@@ -71,6 +71,7 @@ impl Maker<'_> {
                 })
             }
             0x48 => no_operation().map(|()| Action::Reciprocal),
+            0x6a => no_operation().and_then(|()| self.shuffle()),
             0x6b => {
                 no_operation()?;
                 let (from, to) = (&self.sources[0], &self.destinations[0]);

@@ -1,0 +1,150 @@
+//! Elements that move as they are: between partitions, and by their indices.
+
+use super::Maker;
+use crate::kernels::Elements;
+use crate::kernels::compute::Action;
+use crate::kernels::registers::TABLE_ELEMENTS;
+use crate::stream::formats::{Gather, LoadTable};
+use crate::stream::{Instruction, OnChip, Operand, Slot};
+use chipless_model::{ElementType, Fault};
+
+/// Partitions that a shuffle moves elements between.
+const QUADRANT: u8 = 32;
+/// Leaves a partition as it is.
+const UNMODIFIED: u8 = 255;
+
+impl Maker<'_> {
+    /// `STREAM_SHUFFLE`: within each 32 partitions, each takes the elements of another one.
+    pub(super) fn shuffle(&mut self) -> Result<Action, Fault> {
+        let Some(Instruction::LoadMask(mask)) = self.setup.map(Slot::decode) else {
+            return Err(Fault::program(
+                "no LOAD_MASK_SELECT before it says where partitions come from",
+            ));
+        };
+        let (from, to) = (self.operand("src")?, self.operand("dst")?);
+        if from.code != to.code || !from.partitions.is_multiple_of(QUADRANT) {
+            return Err(Fault::program(format!(
+                "{} partitions, and types {:#x} and {:#x}: expected a multiple of {QUADRANT}, and one type",
+                from.partitions, from.code, to.code
+            )));
+        }
+        self.sources.clear();
+        self.destinations.clear();
+        for first in (0..from.partitions).step_by(usize::from(QUADRANT)) {
+            for (to_row, from_row) in (0..QUADRANT).zip(mask.partitions()) {
+                if from_row == UNMODIFIED {
+                    continue;
+                }
+                if from_row >= QUADRANT {
+                    return Err(Fault::unsupported(format!(
+                        "partition {from_row} in a mask is not supported: its meaning is not known"
+                    )));
+                }
+                let source = self.partition(&from, first + from_row)?;
+                let destination = self.partition(&to, first + to_row)?;
+                self.sources.push(source);
+                self.destinations.push(destination);
+            }
+        }
+        Ok(Action::Move)
+    }
+
+    /// What of an operand is in one of its partitions.
+    fn partition(&self, operand: &Operand, number: u8) -> Result<Elements, Fault> {
+        let stride = OnChip::at(operand.address).map_or(0, |at| at.space.stride());
+        self.context.chip.elements(&Operand {
+            address: operand.address + u32::from(number) * stride,
+            partitions: 1,
+            ..*operand
+        })
+    }
+
+    pub(super) fn load_table(&mut self, i: LoadTable<'_>) -> Result<Action, Fault> {
+        self.source("src")?;
+        let elements = self.length.unwrap_or_default() as u64;
+        if elements > TABLE_ELEMENTS {
+            return Err(Fault::program(format!(
+                "{elements} elements of each partition, a table has room for {TABLE_ELEMENTS}"
+            )));
+        }
+        if !i.mask().wrapping_add(1).is_power_of_two() || i.start() & i.mask() != 0 {
+            return Err(Fault::unsupported(format!(
+                "indices from {:#x} on by mask {:#x} are not supported: the mask has gaps, or counts bits of the first",
+                i.start(),
+                i.mask()
+            )));
+        }
+        let element = self.sources[0].element;
+        self.destinations.push(self.context.chip.table(
+            i.src().address,
+            i.channels(),
+            elements,
+            element,
+        )?);
+        Ok(Action::Move)
+    }
+
+    pub(super) fn gather(&mut self, i: Gather<'_>) -> Result<Action, Fault> {
+        let loaded = self.setup.map(|slot| (slot.decode(), slot.operands()));
+        let Some((Instruction::LoadTable(table), held)) = loaded else {
+            return Err(Fault::program(
+                "no POOL_BUFFER_LOAD before it fills the table",
+            ));
+        };
+        self.tensor()?;
+        let (indices, to) = (self.sources[0].element, self.destinations[0].element);
+        if !matches!(
+            indices,
+            ElementType::UInt8 | ElementType::UInt16 | ElementType::UInt32
+        ) {
+            return Err(Fault::program(format!(
+                "indices of {indices}, expected uint8, uint16 or uint32"
+            )));
+        }
+        let held = self.context.chip.elements(&held[0])?;
+        let narrow = to.bits() < 32 && i.imm() != 0;
+        let supported = held.element.bits() == to.bits() && i.free() <= 1;
+        let missing = match i.missing() {
+            0 if supported && !narrow => Some(i.imm()),
+            1 if supported => None,
+            _ => {
+                return Err(Fault::unsupported(format!(
+                    "elements of {} as {to}, missing {}, imm {:#x}, free {}: that is not supported",
+                    held.element,
+                    i.missing(),
+                    i.imm(),
+                    i.free()
+                )));
+            }
+        };
+        let partitions = |address: u32, count: u8| {
+            let first = OnChip::at(address).map_or(0, |at| at.partition);
+            (first, first + u32::from(count))
+        };
+        let (filled, read) = (
+            partitions(table.src().address, table.channels()),
+            partitions(i.src().address, i.channels()),
+        );
+        if read != partitions(i.dst().address, i.channels())
+            || read.0 < filled.0
+            || read.1 > filled.1
+        {
+            return Err(Fault::unsupported(format!(
+                "partitions {} to {} of a table of {} to {} are not supported, or the destination is in others",
+                read.0, read.1, filled.0, filled.1
+            )));
+        }
+        let elements = table.src().elements();
+        self.sources.push(
+            self.context
+                .chip
+                .table(i.src().address, i.channels(), elements, to)?,
+        );
+        Ok(Action::Gather {
+            elements: elements as usize,
+            start: table.start(),
+            mask: table.mask(),
+            missing,
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! Elements that move between partitions, and by their indices.
+
+use crate::common::{assembled, buffer, with_program};
+use chipless_model::{Limits, Program, Storage};
+use chipless_sim::{Functional, Stop, Verified, run};
+use proptest::prelude::*;
+use std::fmt::Write as _;
+
+const PARTITION: usize = 0x4_0000;
+
+/// The state buffer after a stream of an engine, where byte `b` of partition `p` was `p * 31 + b * 7` at first.
+fn after(
+    engine: &str,
+    stream: &str,
+    prepare: impl FnOnce(&mut [u8]),
+) -> (Vec<u8>, Result<(), Stop>) {
+    let text = format!(
+        "neff test trn2\ninput x uint8 [4]\noutput o uint8 [4]\nsubgraph sg00\nvar SB state-buffer\nvar x input\nvar o output\n\
+         engine {engine}\n{stream}\n"
+    );
+    with_program(&assembled(&text), |program: &Program<'_>, _| {
+        let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+        let sbuf = buffer(program, "sg00.sbuf");
+        let bytes = storage.bytes_mut(sbuf);
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = (at / PARTITION * 31 + at % PARTITION * 7) as u8;
+        }
+        prepare(bytes);
+        let end = run(
+            &Verified::assume(program),
+            &mut Functional::new(&mut storage),
+        )
+        .end;
+        (storage.bytes(sbuf).to_vec(), end)
+    })
+}
+
+fn refused(engine: &str, stream: &str) -> String {
+    match after(engine, stream, |_| {}).1 {
+        Err(Stop::Fault { fault, .. }) => fault.message,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn load_mask(mask: &[u8; 32]) -> String {
+    let mut text = "LOAD_MASK_SELECT partitions=".to_owned();
+    for partition in mask {
+        write!(text, "{partition:02x}").expect("text");
+    }
+    text
+}
+
+const SHUFFLE: &str = "STREAM_SHUFFLE dst=uint16@0x5000[1,0,0,0][6,1,1,1] src=uint16@0x4000[2,0,0,0][6,1,1,1] channels=";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn each_partition_takes_the_elements_that_the_mask_says(
+        mask in prop::array::uniform32(prop_oneof![4 => 0u8..32, 1 => Just(255)]), quadrants in 1usize..5,
+    ) {
+        let stream = format!("{}\n{SHUFFLE}{}", load_mask(&mask), quadrants * 32);
+        let (before, after) = (after("dve", "NOP", |_| {}).0, after("dve", &stream, |_| {}));
+        prop_assert_eq!(after.1, Ok(()));
+        for partition in 0..128 {
+            let (first, row) = (partition / 32 * 32, usize::from(mask[partition % 32]));
+            for element in 0..6 {
+                let to = partition * PARTITION + 0x5000 + 2 * element;
+                let from = if partition < quadrants * 32 && row != 255 {
+                    (first + row) * PARTITION + 0x4000 + 4 * element
+                } else {
+                    to
+                };
+                prop_assert_eq!(&after.0[to..to + 2], &before[from..from + 2], "{} {}", partition, element);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_shuffle_needs_a_mask_that_is_understood() {
+    let message = refused("dve", &format!("{SHUFFLE}32"));
+    assert!(message.contains("LOAD_MASK_SELECT"), "{message}");
+    let mut mask = [0; 32];
+    mask[5] = 40;
+    let message = refused("dve", &format!("{}\n{SHUFFLE}32", load_mask(&mask)));
+    assert!(message.contains("partition 40"), "{message}");
+    mask[5] = 64;
+    let message = refused("dve", &load_mask(&mask));
+    assert!(message.contains("partition 64"), "{message}");
+    // The last mask counts.
+    let stream = format!(
+        "{}\n{}\n{SHUFFLE}32",
+        load_mask(&[40; 32]),
+        load_mask(&[3; 32])
+    );
+    assert_eq!(after("dve", &stream, |_| {}).1, Ok(()));
+}
+
+const LOAD: &str = "POOL_BUFFER_LOAD src=fp32@0x4000[1,0,0,0][16,1,1,1] channels=4";
+const GATHER: &str =
+    "GATHER dst=fp32@0x6000[1,0,0,0][8,1,1,1] src=uint32@0x5000[1,0,0,0][8,1,1,1] channels=4";
+
+/// Writes the indices of the first four partitions.
+fn indices(of: impl Fn(usize) -> u32) -> impl FnOnce(&mut [u8]) {
+    move |bytes| {
+        for (partition, element) in (0..4).flat_map(|p| (0..8).map(move |e| (p, e))) {
+            let at = partition * PARTITION + 0x5000 + 4 * element;
+            bytes[at..at + 4].copy_from_slice(&of(partition * 8 + element).to_le_bytes());
+        }
+    }
+}
+
+#[test]
+fn elements_come_by_their_indices_part_by_part() {
+    // Two tables of 16 elements each; the second begins at index 16.
+    let second = LOAD.replace("0x4000", "0x4040");
+    let stream = format!(
+        "{LOAD} start=0x0 mask=0xf\n{GATHER} free=1\n{second} start=0x10 mask=0xf\n{GATHER} missing=skip free=1"
+    );
+    let of = |n: usize| (n as u32 * 11 + 3) % 32;
+    let (bytes, end) = after("pool", &stream, indices(of));
+    assert_eq!(end, Ok(()));
+    for (partition, element) in (0..4).flat_map(|p| (0..8).map(move |e| (p, e))) {
+        let row = partition * PARTITION;
+        let (to, from) = (
+            row + 0x6000 + 4 * element,
+            row + 0x4000 + 4 * of(partition * 8 + element) as usize,
+        );
+        assert_eq!(
+            bytes[to..to + 4],
+            bytes[from..from + 4],
+            "{partition} {element}"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_in_the_table_is_a_number_or_stays() {
+    let one = |missing: &str| {
+        let stream = format!("{LOAD} start=0x0 mask=0xf\n{GATHER} {missing}");
+        let (bytes, end) = after("pool", &stream, indices(|_| 99));
+        assert_eq!(end, Ok(()));
+        bytes[0x6000..0x6004].to_vec()
+    };
+    assert_eq!(one("imm=2.5"), 2.5f32.to_le_bytes());
+    assert_eq!(
+        one("missing=skip"),
+        (0..4u8).map(|b| b * 7).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn what_a_gather_cannot_do_is_said() {
+    let gather = |load: &str, gather: &str, index: u32| {
+        let (_, end) = after("pool", &format!("{load}\n{gather}"), indices(|_| index));
+        match end {
+            Err(Stop::Fault { fault, .. }) => fault.message,
+            other => panic!("{other:?}"),
+        }
+    };
+    let load = format!("{LOAD} start=0x0 mask=0x1f");
+    let message = gather(&load, GATHER, 20);
+    assert!(
+        message.contains("element 20 of the table, which has 16"),
+        "{message}"
+    );
+    let message = gather("NOP", GATHER, 0);
+    assert!(message.contains("POOL_BUFFER_LOAD"), "{message}");
+    // A table that is free is gone.
+    let message = gather(&load, &format!("{GATHER} free=1\n{GATHER}"), 0);
+    assert!(message.contains("POOL_BUFFER_LOAD"), "{message}");
+    let message = gather(&load, &GATHER.replace("dst=fp32", "dst=fp16"), 0);
+    assert!(message.contains("not supported"), "{message}");
+    let message = gather(&format!("{LOAD} start=0x1 mask=0x1f"), GATHER, 0);
+    assert!(message.contains("mask 0x1f"), "{message}");
+}
