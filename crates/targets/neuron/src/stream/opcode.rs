@@ -311,7 +311,7 @@ opcodes! {
     0xe5 "TENSOR_TENSOR_SCAN" ScalarTensorTensor V OneInPsum V2 V5 Executed Quoted "";
     0xe6 "TENSOR_SCALAR_CACHE_CUMULATIVE" TensorScalar V Any V2 V5 Executed Quoted "";
     0xe7 "INDIRECT_COPY" Raw G Any V2 V5 Listed Quoted "";
-    0xe8 "COPY_PREDICATED_SCALAR" Raw V Any V2 V5 Listed Quoted "";
+    0xe8 "COPY_PREDICATED_SCALAR" CopyPredicatedScalar V Any V2 V5 Executed Quoted "";
     0xe9 "DVE_READ_INDICES" Memset V Any V3 V5 Listed Quoted "";
     0xea "SELECT_REDUCE" ScalarTensorTensor V OneInPsum V2 V5 Listed Quoted "";
     0xf0 "EXTENDED_INST" Raw G Any V2 V5 Listed Quoted "";

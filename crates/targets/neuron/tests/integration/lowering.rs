@@ -83,7 +83,7 @@ fn element_wise_instructions_follow_the_cost_model() {
         copy("fp32", 8, 512),
         copy("fp32", 1, 16),
         "TENSOR_SCALAR dst=fp32@0x8000[1,0,0][512,1,1] src=fp32@0x4000[1,0,0][512,1,1] op0=add imm0=1.0 channels=128".into(),
-        "SCALAR_TENSOR_TENSOR dst=fp32@0x8000[1,0][512,1] src0=fp32@0x4000[1,0][512,1] src1=fp32@0x6000[1,0][512,1] op0=mult imm=2.0 op1=add channels=128".into(),
+        "SCALAR_TENSOR_TENSOR dst=fp32@0x8000[1,0][512,1] src0=fp32@0x4000[1,0][512,1] src1=fp32@0x6000[1,0][512,1] op0=multiply imm=2.0 op1=add channels=128".into(),
         "TENSOR_REDUCE dst=fp32@0x8000[1,0,0,0][1,1,1,1] src=fp32@0x4000[1,0,0,0][256,1,1,1] op=add dimensions=x channels=128".into(),
     ];
     let text = format!(

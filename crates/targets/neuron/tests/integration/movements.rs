@@ -1,4 +1,4 @@
-//! Elements that move between partitions, and by their indices.
+//! Elements that move between partitions, by their indices, and by predicates.
 
 use crate::common::{assembled, buffer, with_program};
 use chipless_model::{Limits, Program, Storage};
@@ -173,4 +173,24 @@ fn what_a_gather_cannot_do_is_said() {
     assert!(message.contains("not supported"), "{message}");
     let message = gather(&format!("{LOAD} start=0x1 mask=0x1f"), GATHER, 0);
     assert!(message.contains("mask 0x1f"), "{message}");
+}
+
+#[test]
+fn a_scalar_is_written_where_the_predicate_does_not_hold() {
+    let predicate = |bytes: &mut [u8]| {
+        for (at, byte) in bytes[0x5000..0x5008].iter_mut().enumerate() {
+            *byte = (at % 3) as u8;
+        }
+    };
+    let written = |reverse: u8| {
+        let stream = format!(
+            "COPY_PREDICATED_SCALAR dst=fp32@0x6000[1,0,0][8,1,1] src=uint8@0x5000[1,0,0][8,1,1] scalar=-1.5 scalar_type=fp32 reverse={reverse} channels=1"
+        );
+        let (bytes, end) = after("dve", &stream, predicate);
+        assert_eq!(end, Ok(()));
+        let is_written = |at: &usize| bytes[0x6000 + 4 * at..][..4] == (-1.5f32).to_le_bytes();
+        (0..8).filter(is_written).collect::<Vec<_>>()
+    };
+    assert_eq!(written(0), [0, 3, 6]);
+    assert_eq!(written(1), [1, 2, 4, 5, 7]);
 }

@@ -260,6 +260,27 @@ impl Compute {
         Ok(Results::Bits(kept))
     }
 
+    pub(super) fn fill_predicated(
+        &self,
+        scalar: Value<u32>,
+        reverse: bool,
+        storage: &Storage<'_>,
+    ) -> Result<Results, Fault> {
+        let inputs = self.bits(storage)?;
+        let mut kept = self.destinations[0].read_bits(storage)?;
+        for (at, (kept, predicate)) in kept.iter_mut().zip(&inputs[0]).enumerate() {
+            if (*predicate != 0) == reverse {
+                *kept = match scalar {
+                    Value::Constant(scalar) => scalar,
+                    Value::Partition(source) | Value::Tensor(source) => {
+                        inputs[source][at / self.length]
+                    }
+                };
+            }
+        }
+        Ok(Results::Bits(kept))
+    }
+
     pub(super) fn dropout(
         &self,
         rate: Value<f32>,

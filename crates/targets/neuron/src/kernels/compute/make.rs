@@ -43,6 +43,7 @@ pub(in crate::kernels) fn make(
         Instruction::AffineSelect(i) => maker.affine_select(i)?,
         Instruction::RangeSelect(i) => maker.range_select(i)?,
         Instruction::Select(i) => maker.select(i)?,
+        Instruction::CopyPredicatedScalar(i) => maker.copy_predicated_scalar(i)?,
         Instruction::Statistics(i) => maker.statistics(i)?,
         Instruction::LoadValues(i) => {
             maker.source("src")?;

@@ -121,6 +121,11 @@ enum Action {
     },
     /// Elements where the predicate is not 0; the others of the destination stay.
     CopyPredicated,
+    /// A scalar where the predicate is not 0, or where it is; the other elements of the destination stay.
+    FillPredicated {
+        scalar: Value<u32>,
+        reverse: bool,
+    },
     /// The eight largest, smallest first.
     Largest,
     /// Eight values into the registers of the search.
@@ -254,6 +259,9 @@ impl Compute {
                 smallvec![Results::Bits(self.on_bits(self.bits(storage)?)?)]
             }
             CopyPredicated => smallvec![self.copy_predicated(storage)?],
+            FillPredicated { scalar, reverse } => {
+                smallvec![self.fill_predicated(*scalar, *reverse, storage)?]
+            }
             Move => {
                 let inputs = self.bits(storage)?;
                 inputs.into_iter().map(Results::Bits).collect()
@@ -376,6 +384,7 @@ impl Compute {
             | Gather { .. }
             | MoveRegisters(_)
             | CopyPredicated
+            | FillPredicated { .. }
             | Generate(_)
             | FindIndices => return Err(Fault::program("works on bits")),
         };

@@ -133,7 +133,7 @@ impl<'c, 'a> Check<'c, 'a> {
                     listed.entry(slot.head.opcode).or_insert((index, 0)).1 += 1;
                 }
                 Some(Support::Executed | Support::NoEffect) => {
-                    self.slot(index, (slot, setup), &operands)
+                    self.slot(index, (slot, setup), &operands);
                 }
             }
             if is_new {

@@ -422,6 +422,24 @@ formats! {
         0x21 channels: Byte, Quoted;
     }
 
+    /// `COPY_PREDICATED_SCALAR`: a scalar where the predicate does not hold; the other elements stay.
+    CopyPredicatedScalar {
+        /// Elements written.
+        0x30 dst: Tensor(3, Write, At(0x2a), 0x22), Quoted;
+        /// The predicate.
+        0x10 src: Tensor(3, Read, At(0x20), 0x22), Quoted;
+        /// What is written.
+        0x2c scalar: Value, Quoted;
+        /// Where the scalar comes from.
+        0x2b scalar_source: Choice(SOURCES), Quoted;
+        /// Its type.
+        0x29 scalar_type: Element(At(0x29)), Quoted;
+        /// 1: where the predicate holds.
+        0x21 reverse: Byte, Quoted;
+        /// Partitions.
+        0x22 channels: Byte, Quoted;
+    }
+
     /// `BATCH_NORM_STATS2` and the like, `MAX8`, `FIND_INDEX8`: a few results from many elements.
     Statistics {
         /// Result.

@@ -3,9 +3,11 @@
 use super::{BINARY32, Maker};
 use crate::graph::Engine;
 use crate::kernels::alu::Operation;
-use crate::kernels::compute::{Action, Numbers, Value};
+use crate::kernels::compute::{Action, Numbers, Value, is_integer};
 use crate::stream::Evidence;
-use crate::stream::formats::{AffineSelect, Dropout, Iota, Move, RangeSelect, Select};
+use crate::stream::formats::{
+    AffineSelect, CopyPredicatedScalar, Dropout, Iota, Move, RangeSelect, Select,
+};
 use chipless_model::{ElementType, Fault};
 use smallvec::SmallVec;
 
@@ -149,6 +151,38 @@ impl Maker<'_> {
                 "byte 0x2b (rate) is {other:#04x}: that is not supported"
             ))),
         }
+    }
+
+    pub(super) fn copy_predicated_scalar(
+        &mut self,
+        i: CopyPredicatedScalar<'_>,
+    ) -> Result<Action, Fault> {
+        self.tensor()?;
+        let (predicate, to) = (self.sources[0].element, self.destinations[0].element);
+        if !is_integer(predicate) {
+            return Err(Fault::program(format!(
+                "the predicate is of {predicate}, expected an integer type"
+            )));
+        }
+        if i.scalar_type() != self.operand("dst")?.code || i.reverse() > 1 {
+            return Err(Fault::unsupported(format!(
+                "a scalar of type {:#x} for {to}, reverse {}: that is not supported",
+                i.scalar_type(),
+                i.reverse()
+            )));
+        }
+        // How a narrow type lies in the four bytes is not said.
+        if i.scalar_source() == 0 && to.bits() < 32 && i.scalar() != 0 {
+            return Err(Fault::unsupported(format!(
+                "the scalar {:#x} of {to} is not supported: only 0 is, and scalars of 32 bits",
+                i.scalar()
+            )));
+        }
+        let scalar = self.value("scalar", i.scalar(), i.scalar_source(), i.scalar_type())?;
+        Ok(Action::FillPredicated {
+            scalar,
+            reverse: i.reverse() == 1,
+        })
     }
 
     pub(super) fn move_registers(&mut self, i: Move<'_>) -> Result<Action, Fault> {
