@@ -164,6 +164,16 @@ impl Pattern {
         u64::try_from(at).ok()
     }
 
+    /// Start and size of each piece of the bytes at these positions.
+    pub fn pieces(&self, positions: std::ops::Range<u64>, mut visit: impl FnMut(u64, u64)) {
+        let mut at = positions.start;
+        while let Some(low) = self.offset_of(at).filter(|_| at < positions.end) {
+            let size = (self.run - at % self.run).min(positions.end - at);
+            visit(low, size);
+            at += size;
+        }
+    }
+
     /// Where a copy from `source` to this pattern takes the byte at an offset from; `None` where it does not write it.
     pub fn counterpart(&self, at: u64, source: &Pattern) -> Option<u64> {
         source.offset_of(self.position(at)?)

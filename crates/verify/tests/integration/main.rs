@@ -1,6 +1,7 @@
 //! What this crate promises to others, tested through its public door. One binary: building tests is what costs.
 
 mod brute_force;
+mod doubtful;
 mod lanes;
 mod late;
 mod layout;

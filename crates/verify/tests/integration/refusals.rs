@@ -5,7 +5,7 @@ use chipless_neuron::{Container, Neff, lint, lower, machine::Machine};
 use chipless_neuron_assembler::assemble;
 
 /// The codes of all findings of a program in assembler text, the verifier's behind the reader's. `change` may change the program.
-fn codes(text: &str, change: impl FnOnce(&mut Program<'_>)) -> Vec<&'static str> {
+pub(crate) fn codes(text: &str, change: impl FnOnce(&mut Program<'_>)) -> Vec<&'static str> {
     let limits = Limits::default();
     let file = assemble(text)
         .unwrap_or_else(|e| panic!("{e}"))

@@ -5,12 +5,13 @@
 //! of the moving data is the sum over the rows `r` of weight `(r, c)` times element `n` of partition `r`, and goes to
 //! partition `c` of PSUM.
 
+use super::dependence::{Relation, follow};
 use super::{Chip, Elements, fault};
 use crate::stream::{ElementCode, Operand, formats};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::matrix::{Encoded, Matrix, MatrixMut, multiply_encoded};
 use chipless_kernels::strided;
-use chipless_model::{Access, BufferId, ElementType, Fault, Loop, Pattern, Storage};
+use chipless_model::{Access, BufferId, Doubt, ElementType, Fault, Loop, Pattern, Storage};
 use std::cell::Cell;
 use zerocopy::FromBytes;
 
@@ -59,6 +60,14 @@ impl Part {
             stride: COLUMN_BYTES as i64,
         };
         Pattern::new(first as u64, (self.rows * number) as u64, [columns])
+    }
+
+    fn numbers(&self) -> Elements {
+        Elements {
+            buffer: self.array,
+            pattern: self.pattern(),
+            element: ElementType::Float32,
+        }
     }
 
     /// The weights as a matrix of columns × rows: where they lie, or else in `room`.
@@ -188,6 +197,16 @@ fn with_scratch<T>(act: impl FnOnce(&mut Scratch) -> T) -> T {
 }
 
 impl LoadWeights {
+    /// What of the array depends on doubtful bytes.
+    pub(super) fn dependence(
+        &self,
+        doubtful: &dyn Doubt,
+        visit: &mut dyn FnMut(BufferId, Pattern),
+    ) {
+        let relation = Relation::Transposed(self.part.columns as u64);
+        follow(&self.from, &self.part.numbers(), relation, doubtful, visit);
+    }
+
     pub(super) fn new(
         chip: &Chip,
         layout: formats::LoadWeights<'_>,
@@ -264,6 +283,24 @@ fn backwards(operand: &Operand) -> Option<Operand> {
 }
 
 impl Matmul {
+    /// Which sums depend on doubtful bytes.
+    pub(super) fn dependence(
+        &self,
+        doubtful: &dyn Doubt,
+        visit: &mut dyn FnMut(BufferId, Pattern),
+    ) {
+        let mut from =
+            |source: &Elements, relation| follow(source, &self.to, relation, doubtful, visit);
+        from(
+            &self.part.numbers(),
+            Relation::Partition(self.part.columns as u64),
+        );
+        from(&self.from, Relation::Place(self.moving as u64));
+        if self.accumulate {
+            from(&self.to, Relation::Each);
+        }
+    }
+
     /// Multiplications and additions.
     pub(super) fn arithmetic(&self) -> u64 {
         let Part { rows, columns, .. } = self.part;

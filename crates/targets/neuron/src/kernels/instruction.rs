@@ -2,11 +2,15 @@
 
 use super::array::{LoadWeights, Matmul};
 use super::compute::{Compute, make};
+use super::dependence::{Relation, follow};
 use super::{Context, Elements, elements};
 use crate::stream::formats::{Kind, LoadMask};
 use crate::stream::{Details, ElementCode, Instruction, Opcode, Operand, Slot, Support};
 use chipless_model::access::traffic;
-use chipless_model::{Access, BufferId, Direction, ElementType, Fault, Grade, Kernel, Storage};
+use chipless_model::{
+    Access, BufferId, Dependence, Direction, Doubt, ElementType, Fault, Grade, Kernel, Pattern,
+    Storage,
+};
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
@@ -220,6 +224,24 @@ impl Kernel for Executed<'_> {
             }
         }
         (read, written)
+    }
+
+    fn dependence(
+        &self,
+        doubtful: &dyn Doubt,
+        visit: &mut dyn FnMut(BufferId, Pattern),
+    ) -> Dependence {
+        self.look(|effect| {
+            match effect {
+                Ok(Effect::LoadWeights(effect)) => effect.dependence(doubtful, visit),
+                Ok(Effect::Matmul(effect)) => effect.dependence(doubtful, visit),
+                Ok(Effect::Copy { from, to }) => follow(from, to, Relation::Each, doubtful, visit),
+                Ok(Effect::Compute(effect)) => effect.dependence(doubtful, visit),
+                Ok(Effect::None | Effect::Fill { .. }) => {}
+                Err(_) => return Dependence::Everything,
+            }
+            Dependence::Bytes
+        })
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {

@@ -7,6 +7,7 @@
 //! | [`elements`] | `COPY`, `CAST`, `MEMSET` |
 //! | [`compute`] | everything else that the vector, scalar and `GpSimd` engines do |
 //! | [`alu`], [`curve`] | the operations of the element-wise units, and functions that tables describe |
+//! | [`dependence`] | which written bytes depend on which that are read |
 //! | [`registers`] | what engines keep from one instruction to the next |
 //! | [`transfer`] | what a DMA queue moves: instructions' transfers and descriptors |
 //! | [`control`] | tasks without an effect, and those that are not executed |
@@ -18,6 +19,7 @@ pub(crate) mod array;
 mod compute;
 pub(crate) mod control;
 pub(crate) mod curve;
+mod dependence;
 mod elements;
 pub(crate) mod instruction;
 pub(crate) mod registers;
@@ -158,6 +160,14 @@ impl Elements {
     /// Elements.
     fn count(&self) -> u64 {
         self.bytes() / (self.element.bits() / 8).max(1)
+    }
+
+    /// The same as bytes.
+    fn as_bytes(&self) -> Elements {
+        Elements {
+            element: ElementType::UInt8,
+            ..self.clone()
+        }
     }
 
     fn read_access(&self) -> Access {

@@ -1,9 +1,12 @@
 //! What a DMA queue moves: transfers of instructions, and descriptors of the engine JSON files.
 
+use super::dependence::{Relation, follow};
 use super::{Elements, fault, move_bytes};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::strided;
-use chipless_model::{Access, BufferId, ElementType, Fault, Grade, Kernel, Kind, Pattern, Storage};
+use chipless_model::{
+    Access, BufferId, Dependence, Doubt, ElementType, Fault, Grade, Kernel, Kind, Pattern, Storage,
+};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -100,6 +103,27 @@ impl Kernel for Transfer<'_> {
             visit(source.read_access());
         }
         visit(self.to.write_access());
+    }
+
+    fn dependence(
+        &self,
+        doubtful: &dyn Doubt,
+        visit: &mut dyn FnMut(BufferId, Pattern),
+    ) -> Dependence {
+        let relation = match &self.operation {
+            Operation::Copy | Operation::Cast | Operation::Compute { .. } => Relation::Each,
+            Operation::Transpose { .. } => Relation::All,
+        };
+        // What is copied goes byte by byte, whatever the types.
+        let bytes = |elements: &Elements| match self.operation {
+            Operation::Copy => elements.as_bytes(),
+            _ => elements.clone(),
+        };
+        let to = bytes(&self.to);
+        for source in &self.sources {
+            follow(&bytes(source), &to, relation, doubtful, visit);
+        }
+        Dependence::Bytes
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {

@@ -126,7 +126,7 @@ impl Kernel for Transfer<'_> {
                 );
                 let written = first * after / 8..((last + 1) * after).div_ceil(8);
                 for (destination, to) in &self.destinations {
-                    pieces(to, written.clone(), |low, size| {
+                    to.pieces(written.clone(), |low, size| {
                         visit(*destination, Pattern::contiguous(low, size));
                     });
                 }
@@ -146,7 +146,7 @@ impl Kernel for Transfer<'_> {
             let (first, end) = ((low * 8).div_ceil(before), high * 8 / before);
             let bytes = (first * after).div_ceil(8)..end * after / 8;
             for (destination, to) in &self.destinations {
-                pieces(to, bytes.clone(), |at, size| {
+                to.pieces(bytes.clone(), |at, size| {
                     visit(*destination, Pattern::contiguous(at, size));
                 });
             }
@@ -307,16 +307,6 @@ fn convert(
         cast::encode_i64(after, &values, &mut converted)?;
     }
     Ok(converted)
-}
-
-/// Where bytes of the stream that a pattern enumerates stand: start and size of each piece.
-fn pieces(pattern: &Pattern, stream: std::ops::Range<u64>, mut visit: impl FnMut(u64, u64)) {
-    let mut at = stream.start;
-    while let Some(low) = pattern.offset_of(at).filter(|_| at < stream.end) {
-        let size = (pattern.run - at % pattern.run).min(stream.end - at);
-        visit(low, size);
-        at += size;
-    }
 }
 
 /// Patterns that fit and match have been checked before: what remains is a bug of ours, reported rather than hidden.

@@ -17,12 +17,13 @@ mod search;
 
 use super::alu::Operation;
 use super::curve::Function;
+use super::dependence::{Relation, follow};
 use super::{Elements, fault};
 use crate::stream::Evidence;
 use crate::stream::formats::Generator;
 use chipless_kernels::cast::{Rounding, encode_f32, encode_i64};
 use chipless_kernels::strided;
-use chipless_model::{Access, BufferId, ElementType, Fault, Kind, Storage};
+use chipless_model::{Access, BufferId, Doubt, ElementType, Fault, Kind, Pattern, Storage};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -193,6 +194,13 @@ struct Accumulator {
     start: Start,
 }
 
+impl Accumulator {
+    /// Whether a source is what it held.
+    fn holds(self, source: usize) -> bool {
+        matches!(self.start, Start::Held(held) if held == source)
+    }
+}
+
 /// What an accumulator holds at the start of an instruction.
 #[derive(Clone, Copy, Debug)]
 enum Start {
@@ -235,6 +243,66 @@ impl Compute {
     pub(super) fn arithmetic(&self) -> u64 {
         let tensors = self.sources.iter().chain(&self.destinations);
         tensors.map(Elements::count).max().unwrap_or(0)
+    }
+
+    /// What is written that depends on doubtful bytes.
+    pub(super) fn dependence(
+        &self,
+        doubtful: &dyn Doubt,
+        visit: &mut dyn FnMut(BufferId, Pattern),
+    ) {
+        for (d, to) in self.destinations.iter().enumerate() {
+            for (s, from) in self.sources.iter().enumerate() {
+                if let Some(relation) = self.relation((s, from), (d, to)) {
+                    follow(from, to, relation, doubtful, visit);
+                }
+            }
+        }
+    }
+
+    /// What of a destination depends on an element of a source, if anything does.
+    #[allow(clippy::enum_glob_use, reason = "a table of them")]
+    fn relation(
+        &self,
+        (s, from): (usize, &Elements),
+        (d, to): (usize, &Elements),
+    ) -> Option<Relation> {
+        use Action::*;
+        let partition = Relation::Partition(self.partitions as u64);
+        Some(match &self.action {
+            Move => return (s == d).then_some(Relation::Each),
+            MoveRegisters(_) => Relation::All,
+            TransposeBlocks => Relation::Block {
+                side: search::BLOCK as u64,
+                row: self.length as u64,
+            },
+            Reduce { group, .. } | ReduceBits { group, .. } => Relation::Group(*group as u64),
+            // A register: one word for all of them.
+            KeepByNumber { fill, .. } if s == *fill => Relation::All,
+            Curve { accumulator, .. } | KeepByIndex { accumulator, .. }
+                if d == 0 && accumulator.is_some_and(|a| a.holds(s)) =>
+            {
+                return None;
+            }
+            Gather { .. } if s > 0 => partition,
+            Chain(_)
+            | IntegerChain(_)
+            | BitChain(_)
+            | Curve { .. }
+            | Reciprocal
+            | KeepByNumber { .. }
+            | KeepByIndex { .. }
+            | Select { .. }
+            | CopyPredicated
+            | FillPredicated { .. }
+            | Dropout { .. }
+            | Gather { .. }
+                if d == 0 && from.count() == to.count() =>
+            {
+                Relation::Each
+            }
+            _ => partition,
+        })
     }
 
     /// Where a byte that is moved comes from.
