@@ -19,6 +19,8 @@ pub enum Layout {
     Map,
     /// N, L, D: D channels, L rows.
     Sequence,
+    /// N, C, L: L rows of one column.
+    Line,
     /// N and all the rest.
     Vector,
     /// N, L, G, d: G · d channels.
@@ -105,19 +107,54 @@ pub struct Window {
     pub stride: [i64; 2],
     /// Top, bottom, left, right.
     pub padding: [i64; 4],
+    /// Rows and columns from one element of the kernel to the next.
+    pub dilation: [i64; 2],
 }
 
-/// Functions of an element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+impl Window {
+    /// Of one element.
+    pub const POINT: Window = Window {
+        kernel: [1, 1],
+        stride: [1, 1],
+        padding: [0; 4],
+        dilation: [1, 1],
+    };
+
+    /// Rows and columns from the first element of the kernel to the last.
+    pub fn span(&self) -> [i64; 2] {
+        [0, 1].map(|d| (self.kernel[d] - 1) * self.dilation[d] + 1)
+    }
+}
+
+/// Functions of an element, as ONNX has them.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Function {
     /// The error function's.
     Gelu,
+    /// The hyperbolic tangent's.
+    GeluByTanh,
     /// 1 / (1 + e^-x).
     Sigmoid,
     /// Hyperbolic tangent.
     Tanh,
     /// Error function.
     Erf,
+    /// This times x, and that, between 0 and 1.
+    HardSigmoid(f64, f64),
+    /// x times a hard sigmoid of 1/6 and 1/2.
+    HardSwish,
+    /// x times the sigmoid of this times x.
+    Swish(f64),
+    /// This times x below zero.
+    LeakyRelu(f64),
+    /// This times e^x − 1 below zero.
+    Elu(f64),
+    /// ln(1 + e^x).
+    Softplus,
+    /// x times the hyperbolic tangent of softplus.
+    Mish,
+    /// Nothing below the one, nothing above the other; infinite where there is no bound.
+    Clip(f64, f64),
     /// Nothing but the activation.
     Identity,
 }

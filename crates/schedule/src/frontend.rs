@@ -118,8 +118,7 @@ fn action(
         "dense" => {
             let window = Window {
                 kernel: [first[1], first[2]],
-                stride: [1, 1],
-                padding: [0; 4],
+                ..Window::POINT
             };
             (
                 Kind::Fc,
@@ -136,9 +135,9 @@ fn action(
         "element_wise_add" => (Kind::Eltwise, Action::Combine(Arithmetic::Add)),
         "element_wise_sub" => (Kind::Eltwise, Action::Combine(Arithmetic::Subtract)),
         "element_wise_mult" => (Kind::Eltwise, Action::Combine(Arithmetic::Multiply)),
-        "quantize" | "dequantize" | "relu" | "exp" | "gelu" | "sigmoid" | "tanh" | "erf" => {
-            (Kind::PointToPoint, Action::Function(Function::Identity))
-        }
+        "quantize" | "dequantize" | "relu" | "exp" | "gelu" | "sigmoid" | "tanh" | "erf"
+        | "hard_sigmoid" | "hard_swish" | "swish" | "leaky_relu" | "elu" | "softplus" | "mish"
+        | "clip" => (Kind::PointToPoint, Action::Function(Function::Identity)),
         "softmax" => (Kind::PointToPoint, Action::Softmax(groups)),
         "layer_norm" => (
             Kind::PointToPoint,
@@ -147,6 +146,26 @@ fn action(
         "matmul" => (Kind::GroupConv, Action::Product),
         _ => return Err("the operation is not supported".to_owned()),
     })
+}
+
+/// How far the elements of a kernel lie apart.
+fn dilation(layer: &IrLayer) -> Result<[i64; 2], String> {
+    let Some(value) = layer.other.get("dilation").filter(|value| !value.is_null()) else {
+        return Ok([1, 1]);
+    };
+    let pair = match value.as_array().map(Vec::as_slice) {
+        Some([rows, columns]) => rows.as_i64().zip(columns.as_i64()),
+        Some(_) => None,
+        None => value.as_i64().map(|all| (all, all)),
+    };
+    match pair {
+        Some((rows, columns))
+            if (1..1 << 12).contains(&rows) && (1..1 << 12).contains(&columns) =>
+        {
+            Ok([rows, columns])
+        }
+        _ => Err(format!("the dilation {value} is not supported")),
+    }
 }
 
 impl Reader {
@@ -198,6 +217,7 @@ impl Reader {
             kernel,
             stride: pair(layer.stride),
             padding: layer.padding.unwrap_or_default().map(i64::from),
+            dilation: dilation(layer)?,
         };
         let groups = i64::from(layer.group.unwrap_or(1).max(1));
         let (kind, action) = action(layer, first, window, groups)?;
@@ -225,11 +245,7 @@ impl Reader {
             Action::Weighted { window, .. }
             | Action::MaxPool(window)
             | Action::AveragePool(window, _) => *window,
-            _ => Window {
-                kernel: [1, 1],
-                stride: [1, 1],
-                padding: [0; 4],
-            },
+            _ => Window::POINT,
         };
         let index = self.layers.len();
         self.layers.push(Layer {

@@ -101,7 +101,10 @@ impl Writer<'_> {
                 reach = Reach::Transpose;
                 value["perm"] = json!([0, 2, 1, 3]);
             }
-            Action::Combine(_) | Action::Function(_) => {}
+            Action::Combine(_) => {
+                reach = Reach::Broadcast(from.iter().map(|of| self.extents(*of)).collect());
+            }
+            Action::Function(function) => parameters(*function, &mut value),
         }
         if kind == LayerType::Vp {
             let combined = match operation.action {
@@ -155,6 +158,9 @@ impl Writer<'_> {
         value["kernel_size"] = json!(window.kernel);
         value["stride"] = json!(window.stride);
         value["padding"] = json!(window.padding);
+        if window.dilation != [1, 1] {
+            value["dilation"] = json!(window.dilation);
+        }
         if layer.groups > 1 {
             value["group"] = json!(layer.groups);
             value["operation"] = json!("conv2d_group");
@@ -191,6 +197,28 @@ impl Writer<'_> {
                 }
             }
         }
+    }
+}
+
+/// What a function has beside its name.
+fn parameters(function: Function, value: &mut Value) {
+    match function {
+        Function::GeluByTanh => value["approximate"] = json!("tanh"),
+        Function::HardSigmoid(alpha, beta) => {
+            value["alpha"] = json!(alpha);
+            value["beta"] = json!(beta);
+        }
+        Function::Swish(alpha) | Function::LeakyRelu(alpha) | Function::Elu(alpha) => {
+            value["alpha"] = json!(alpha);
+        }
+        Function::Clip(least, most) => {
+            for (name, bound) in [("min", least), ("max", most)] {
+                if bound.is_finite() {
+                    value[name] = json!(bound);
+                }
+            }
+        }
+        _ => {}
     }
 }
 
@@ -243,7 +271,7 @@ fn affine(value: &mut Value, factor: &[f64], offset: &[f64]) {
 fn reach_of(window: &Window, group: Option<[i64; 2]>, input: [i64; 3]) -> Reach {
     Reach::Window {
         group,
-        kernel: window.kernel,
+        kernel: window.span(),
         stride: window.stride,
         padding: [window.padding[0], window.padding[2]],
         extents: [input[1], input[2]],
@@ -293,10 +321,25 @@ pub(super) fn operation_name(action: &Action) -> &'static str {
         Action::Constant(..) | Action::Affine(..) | Action::Function(Function::Identity) => {
             "quantize"
         }
-        Action::Function(Function::Gelu) => "gelu",
-        Action::Function(Function::Sigmoid) => "sigmoid",
-        Action::Function(Function::Tanh) => "tanh",
-        Action::Function(Function::Erf) => "erf",
+        Action::Function(function) => function_name(*function),
         Action::Transpose => "permute",
+    }
+}
+
+fn function_name(function: Function) -> &'static str {
+    match function {
+        Function::Gelu | Function::GeluByTanh => "gelu",
+        Function::Sigmoid => "sigmoid",
+        Function::Tanh => "tanh",
+        Function::Erf => "erf",
+        Function::HardSigmoid(..) => "hard_sigmoid",
+        Function::HardSwish => "hard_swish",
+        Function::Swish(_) => "swish",
+        Function::LeakyRelu(_) => "leaky_relu",
+        Function::Elu(_) => "elu",
+        Function::Softplus => "softplus",
+        Function::Mish => "mish",
+        Function::Clip(..) => "clip",
+        Function::Identity => "quantize",
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Reach {
     },
     /// The same box.
     Same,
+    /// The same box of operands of these extents; what has one row or column for all is repeated.
+    Broadcast(Vec<[i64; 3]>),
     /// All channels of the same places.
     AllChannels(i64),
     /// A product of two activations: inputs and outputs of each group.
@@ -58,6 +60,13 @@ impl Reach {
                 [channels, n, side(h, 0), side(w, 1)]
             }
             Reach::Same => *block,
+            Reach::Broadcast(extents) => {
+                let of = |d: usize, range: Range| match extents[operand][d] {
+                    1 => [0, 1],
+                    _ => range,
+                };
+                [of(0, c), n, of(1, h), of(2, w)]
+            }
             Reach::AllChannels(channels) => [[0, *channels], n, h, w],
             Reach::Product { inner, outputs } => {
                 if operand == 0 {

@@ -119,8 +119,8 @@ fn bound(
         Action::Combine(Arithmetic::Multiply) => read[0] * read[1],
         Action::Combine(_) => read[0] + read[1],
         Action::Product => read[0] * read[1] * (layer.channels / layer.groups) as f64,
-        Action::Softmax(_)
-        | Action::Function(Function::Sigmoid | Function::Tanh | Function::Erf) => 1.0,
+        Action::Softmax(_) => 1.0,
+        Action::Function(function) => of_function(*function, read[0]),
         Action::Constant(arithmetic, numbers) => {
             let most = most(numbers)?;
             match arithmetic {
@@ -153,10 +153,28 @@ fn bound(
                     most.max(read[0] * f.abs() + o.abs())
                 })
         }
-        Action::MaxPool(_) | Action::AveragePool(..) | Action::Function(_) | Action::Transpose => {
-            read[0]
-        }
+        Action::MaxPool(_) | Action::AveragePool(..) | Action::Transpose => read[0],
     })
+}
+
+/// The largest number that a function gives for numbers up to a bound.
+fn of_function(function: Function, bound: f64) -> f64 {
+    match function {
+        Function::Sigmoid | Function::Tanh | Function::Erf | Function::HardSigmoid(..) => 1.0,
+        Function::LeakyRelu(alpha) => bound * alpha.abs().max(1.0),
+        Function::Elu(alpha) => bound.max(alpha.abs()),
+        Function::Softplus => bound + std::f64::consts::LN_2,
+        Function::Clip(least, most) => {
+            let clipped = [-bound, bound].map(|x: f64| x.max(least).min(most).abs());
+            clipped[0].max(clipped[1])
+        }
+        Function::Gelu
+        | Function::GeluByTanh
+        | Function::HardSwish
+        | Function::Swish(_)
+        | Function::Mish
+        | Function::Identity => bound,
+    }
 }
 
 /// How a reader takes an operand.

@@ -1,17 +1,16 @@
 //! Nodes that become layers.
 
 use super::constant::Constant;
+use super::elements::function;
 use super::fold::axis_of;
 use super::graph::{Attributes, Known, Outcome, Reader, Scales, Value};
 use super::proto::Node;
-use crate::front::{
-    Action, Activation, Arithmetic, Function, Layout, Numbers, Piece, Source, Window,
-};
+use crate::front::{Action, Activation, Arithmetic, Layout, Numbers, Window};
 use crate::network::Kind;
 use std::rc::Rc;
 
 /// The operations of ONNX that are read.
-pub(super) const SUPPORTED: [&str; 39] = [
+pub(super) const SUPPORTED: [&str; 46] = [
     "Conv",
     "Gemm",
     "MatMul",
@@ -30,6 +29,13 @@ pub(super) const SUPPORTED: [&str; 39] = [
     "Sigmoid",
     "Tanh",
     "Erf",
+    "HardSigmoid",
+    "HardSwish",
+    "Swish",
+    "LeakyRelu",
+    "Elu",
+    "Softplus",
+    "Mish",
     "BatchNormalization",
     "Relu",
     "Clip",
@@ -76,16 +82,13 @@ impl<'g> Reader<'g> {
             "Div" => self.combine(Arithmetic::Divide, node, inputs),
             "Softmax" => self.softmax(&attributes, inputs),
             "LayerNormalization" => self.layer_norm(&attributes, inputs),
-            "Gelu" => match attributes.text("approximate") {
-                None | Some("none") => self.function(Function::Gelu, inputs),
-                Some(other) => Err(format!("the approximation `{other}` is not supported")),
-            },
-            "Sigmoid" => self.function(Function::Sigmoid, inputs),
-            "Tanh" => self.function(Function::Tanh, inputs),
-            "Erf" => self.function(Function::Erf, inputs),
             "BatchNormalization" => self.batch_norm(node, &attributes, inputs),
             "Relu" => self.activation(node, Activation::Relu, inputs),
             "Clip" => self.clip(node, &attributes, inputs),
+            "Gelu" | "Sigmoid" | "Tanh" | "Erf" | "HardSigmoid" | "HardSwish" | "Swish"
+            | "LeakyRelu" | "Elu" | "Softplus" | "Mish" => {
+                self.function(function(kind, &attributes)?, inputs)
+            }
             "QuantizeLinear" => self.quantise(&attributes, inputs),
             "DequantizeLinear" => self.dequantise(&attributes, inputs),
             _ => self.view(node, kind, &attributes, inputs),
@@ -96,12 +99,11 @@ impl<'g> Reader<'g> {
         let x = Self::value(inputs, 0)?.clone();
         let (weight, scales) = Self::constant(inputs, 1)?.ok_or("it has no weights")?;
         let [c, rows, columns] = map(&x)?;
-        let &[k, per_group, r, s] = weight.shape.as_slice() else {
-            return Err(format!(
-                "weights of the shape {:?}; expected four dimensions",
-                weight.shape
-            ));
+        let &[k, per_group, ref taps @ ..] = weight.shape.as_slice() else {
+            return Err(format!("weights of the shape {:?}", weight.shape));
         };
+        let [r, s] = sides(x.layout, taps, 1)
+            .ok_or_else(|| format!("weights of the shape {:?} for {:?}", weight.shape, x.dims()))?;
         let groups = attributes.int("group").unwrap_or(1);
         if groups < 1 || k < 1 || k % groups != 0 || per_group.checked_mul(groups) != Some(c) {
             return Err(format!(
@@ -110,7 +112,7 @@ impl<'g> Reader<'g> {
                 per_group.saturating_mul(groups)
             ));
         }
-        let (window, [h, w]) = window(attributes, [rows, columns], Some([r, s]))?;
+        let (window, [h, w]) = window(attributes, x.layout, [rows, columns], Some([r, s]))?;
         let kind = if groups > 1 {
             Kind::GroupConv
         } else {
@@ -122,7 +124,8 @@ impl<'g> Reader<'g> {
         let bias = Self::constant(inputs, 2)?
             .map(|(bias, scales)| bias_of(bias, scales, k))
             .transpose()?;
-        let weight = weights(weight, scales, 0)?;
+        let mut weight = weights(weight, scales, 0)?;
+        weight.shape = vec![k, per_group, r, s];
         let action = Action::Weighted {
             window,
             weight,
@@ -134,7 +137,7 @@ impl<'g> Reader<'g> {
             &[&x],
             None,
             action,
-            Layout::Map,
+            x.layout,
         )))
     }
 
@@ -178,7 +181,7 @@ impl<'g> Reader<'g> {
             let mut layer = self.plain(Kind::Conv, [outputs, h, 1]);
             layer.channels = c;
             let action = Action::Weighted {
-                window: Window::point(),
+                window: Window::POINT,
                 weight,
                 columns,
                 bias,
@@ -201,8 +204,7 @@ impl<'g> Reader<'g> {
         (layer.channels, layer.kernel) = (c, [h, w]);
         let window = Window {
             kernel: [h, w],
-            stride: [1, 1],
-            padding: [0; 4],
+            ..Window::POINT
         };
         let action = Action::Weighted {
             window,
@@ -261,7 +263,7 @@ impl<'g> Reader<'g> {
     ) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
         let [c, rows, columns] = map(&x)?;
-        let (window, [h, w]) = window(attributes, [rows, columns], None)?;
+        let (window, [h, w]) = window(attributes, x.layout, [rows, columns], None)?;
         let counts_padding = attributes.int("count_include_pad") == Some(1);
         let said: i64 = attributes.ints("pads").unwrap_or_default().iter().sum();
         let same = attributes
@@ -286,7 +288,7 @@ impl<'g> Reader<'g> {
             &[&x],
             None,
             action,
-            Layout::Map,
+            x.layout,
         )))
     }
 
@@ -296,7 +298,7 @@ impl<'g> Reader<'g> {
         let window = Window {
             kernel: [rows, columns],
             stride: [rows, columns],
-            padding: [0; 4],
+            ..Window::POINT
         };
         let mut layer = self.plain(Kind::Pool, [c, 1, 1]);
         (layer.kernel, layer.stride) = (window.kernel, window.stride);
@@ -310,7 +312,7 @@ impl<'g> Reader<'g> {
             &[&x],
             None,
             action,
-            Layout::Map,
+            x.layout,
         )))
     }
 
@@ -320,11 +322,17 @@ impl<'g> Reader<'g> {
             axes = Self::whole(constant)?;
         }
         let x = Self::value(inputs, 0)?;
+        let rank = x.dims().len() as i64 + 1;
         axes.iter_mut()
             .filter(|axis| **axis < 0)
-            .for_each(|axis| *axis += 4);
+            .for_each(|axis| *axis += rank);
         axes.sort_unstable();
-        if x.layout != Layout::Map || axes != [2, 3] {
+        let whole = match x.layout {
+            Layout::Map => axes == [2, 3],
+            Layout::Line => axes == [2],
+            _ => false,
+        };
+        if !whole {
             return Err("a mean over other axes than rows and columns is not supported".to_owned());
         }
         let mean = self.global_pool(false, inputs)?;
@@ -337,80 +345,6 @@ impl<'g> Reader<'g> {
         })
     }
 
-    fn combine(
-        &mut self,
-        arithmetic: Arithmetic,
-        node: &'g Node,
-        inputs: &[Option<Known>],
-    ) -> Outcome {
-        match (inputs.first(), inputs.get(1)) {
-            (Some(Some(Known::Value(x))), Some(Some(Known::Value(y)))) => {
-                if arithmetic == Arithmetic::Divide {
-                    return Err("a quotient of two activations is not supported".to_owned());
-                }
-                if x.extents != y.extents || x.dims() != y.dims() {
-                    return Err(format!(
-                        "operands of {:?} and {:?}; broadcasting is not supported",
-                        x.dims(),
-                        y.dims()
-                    ));
-                }
-                let (x, y) = (x.clone(), y.clone());
-                let (x, y) = (self.whole_results(x), self.whole_results(y));
-                let mut layer = self.plain(Kind::Eltwise, x.extents);
-                layer.operands = 2;
-                Ok(Known::Value(self.layer(
-                    layer,
-                    &[&x, &y],
-                    None,
-                    Action::Combine(arithmetic),
-                    x.layout,
-                )))
-            }
-            (Some(Some(Known::Value(x))), Some(Some(Known::Constant(constant, scales)))) => {
-                self.with_constant(arithmetic, node, 0, x, (constant, scales.as_ref()))
-            }
-            (Some(Some(Known::Constant(constant, scales))), Some(Some(Known::Value(x)))) => {
-                let constant = (constant, scales.as_ref());
-                match arithmetic {
-                    Arithmetic::Subtract => self.less(constant, x),
-                    Arithmetic::Divide => Err(
-                        "a quotient of a constant and an activation is not supported".to_owned(),
-                    ),
-                    _ => self.with_constant(arithmetic, node, 1, x, constant),
-                }
-            }
-            _ => Err("an operand is missing, or both are constants".to_owned()),
-        }
-    }
-
-    /// An operand made of whole results, each once, as SET's model adds them; of anything else, a layer that copies it.
-    fn whole_results(&mut self, value: Value) -> Value {
-        let mut sources: Vec<Source> = value.pieces.iter().map(|piece| piece.source).collect();
-        sources.sort_unstable();
-        sources.dedup();
-        let whole = |piece: &Piece| match piece.source {
-            Source::Layer(layer) => piece.channels == [0, self.layers[layer].output[0]],
-            Source::Input(input) => piece.channels == [0, self.inputs[input].extents[0]],
-        };
-        if sources.len() == value.pieces.len() && value.pieces.iter().all(whole) {
-            return value;
-        }
-        let mut layer = self.plain(Kind::PointToPoint, value.extents);
-        if let Some(name) = &value.name {
-            layer.name = name.to_string();
-        }
-        let action = Action::Function(Function::Identity);
-        let copy = self.layer(layer, &[&value], None, action, value.layout);
-        if let Some(operation) = self.operations.last_mut() {
-            operation.output = value.quantisation;
-        }
-        Value {
-            quantisation: value.quantisation,
-            ..copy
-        }
-    }
-
     fn softmax(&mut self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
         let rank = x.dims().len() + 1;
@@ -421,7 +355,7 @@ impl<'g> Reader<'g> {
             .unwrap_or(if together { 1 } else { -1 });
         let axis = axis_of(axis, rank)?;
         let groups = match x.layout {
-            Layout::Map if axis == 1 && !together => 1,
+            Layout::Map | Layout::Line if axis == 1 && !together => 1,
             Layout::Sequence if axis == 2 => 1,
             Layout::Heads(groups) if axis == 3 => groups,
             Layout::Vector if axis == 1 && x.extents[1] * x.extents[2] == 1 => 1,
@@ -458,11 +392,6 @@ impl<'g> Reader<'g> {
         }
         let epsilon = attributes.float("epsilon").unwrap_or(1e-5);
         Ok(self.pointwise(&x, Action::LayerNorm(factor, offset, epsilon)))
-    }
-
-    pub(super) fn function(&mut self, function: Function, inputs: &[Option<Known>]) -> Outcome {
-        let x = Self::value(inputs, 0)?.clone();
-        Ok(self.pointwise(&x, Action::Function(function)))
     }
 }
 
@@ -518,41 +447,47 @@ fn times(numbers: Numbers, factor: f64) -> Numbers {
     }
 }
 
-impl Window {
-    /// Of one element.
-    pub(crate) const fn point() -> Window {
-        Window {
-            kernel: [1, 1],
-            stride: [1, 1],
-            padding: [0; 4],
-        }
+/// Channels, rows and columns of what windows go over.
+fn map(value: &Value) -> Result<[i64; 3], String> {
+    match value.layout {
+        Layout::Map | Layout::Line => Ok(value.extents),
+        _ => Err(format!(
+            "{:?} arrives; expected channels, rows and columns, or channels and rows",
+            value.dims()
+        )),
     }
 }
 
-/// Channels, rows and columns of what must be a map.
-fn map(value: &Value) -> Result<[i64; 3], String> {
-    match value.layout {
-        Layout::Map => Ok(value.extents),
-        _ => Err(format!(
-            "{:?} arrives; expected channels, rows and columns",
-            value.dims()
-        )),
+/// What a node says of each side that windows go over, as rows and columns; a line has one column.
+fn sides(layout: Layout, given: &[i64], otherwise: i64) -> Option<[i64; 2]> {
+    match (layout, given) {
+        (Layout::Map, [rows, columns]) => Some([*rows, *columns]),
+        (Layout::Line, [rows]) => Some([*rows, otherwise]),
+        _ => None,
     }
 }
 
 /// The window of a node, and the rows and columns of its result.
 fn window(
     attributes: &Attributes<'_>,
+    layout: Layout,
     from: [i64; 2],
     weights: Option<[i64; 2]>,
 ) -> Result<(Window, [i64; 2]), String> {
-    let pair = |name: &str, otherwise: Option<[i64; 2]>| match (attributes.ints(name), otherwise) {
-        (Some([a, b]), _) if *a > 0 && *b > 0 && *a < 1 << 20 && *b < 1 << 20 => Ok([*a, *b]),
-        (None, Some(otherwise)) => Ok(otherwise),
-        (given, _) => Err(format!(
-            "`{name}` is {:?}; expected two positive numbers",
-            given.unwrap_or_default()
-        )),
+    let pair = |name: &str, otherwise: Option<[i64; 2]>| {
+        let given = attributes.ints(name);
+        let wrong = || {
+            format!(
+                "`{name}` is {:?}; expected a positive number for each side",
+                given.unwrap_or_default()
+            )
+        };
+        let pair = match given {
+            None => otherwise,
+            Some(given) => sides(layout, given, 1),
+        };
+        let fits = |pair: &[i64; 2]| pair.iter().all(|v| (1..1 << 20).contains(v));
+        pair.filter(fits).ok_or_else(wrong)
     };
     let kernel = pair("kernel_shape", weights)?;
     if weights.is_some_and(|weights| weights != kernel) {
@@ -561,28 +496,39 @@ fn window(
         ));
     }
     let stride = pair("strides", Some([1, 1]))?;
-    if pair("dilations", Some([1, 1]))? != [1, 1] {
-        return Err("dilations are not supported".to_owned());
+    let dilation = pair("dilations", Some([1, 1]))?;
+    if dilation != [1, 1] && weights.is_none() {
+        return Err("dilations of a pooling are not supported".to_owned());
     }
-    let mut padding = match attributes.ints("pads") {
+    let mut window = Window {
+        kernel,
+        stride,
+        padding: [0; 4],
+        dilation,
+    };
+    let span = window.span();
+    if span.iter().any(|span| *span >= 1 << 20) {
+        return Err(format!("a window of {span:?} elements"));
+    }
+    let given = attributes.ints("pads");
+    let mut padding = match given.map(|pads| pads.split_at(pads.len() / 2)) {
         None => [0; 4],
-        Some(&[top, left, bottom, right])
-            if [top, left, bottom, right]
-                .iter()
-                .all(|v| (0..1 << 20).contains(v)) =>
-        {
-            [top, bottom, left, right]
-        }
-        Some(other) => {
-            return Err(format!(
-                "`pads` is {other:?}; expected four numbers that are not negative"
-            ));
+        Some((before, after)) => {
+            let both = sides(layout, before, 0).zip(sides(layout, after, 0));
+            let pads = both.map(|([top, left], [bottom, right])| [top, bottom, left, right]);
+            pads.filter(|pads| pads.iter().all(|v| (0..1 << 20).contains(v)))
+                .ok_or_else(|| {
+                    format!(
+                        "`pads` is {:?}; expected two numbers that are not negative for each side",
+                        given.unwrap_or_default()
+                    )
+                })?
         }
     };
     let same = attributes.text("auto_pad").unwrap_or("NOTSET");
     let mut to = [0; 2];
     for d in 0..2 {
-        let (extent, kernel, stride) = (from[d], kernel[d], stride[d]);
+        let (extent, kernel, stride) = (from[d], span[d], stride[d]);
         if same.starts_with("SAME") {
             to[d] = (extent - 1) / stride + 1;
             let all = ((to[d] - 1) * stride + kernel - extent).max(0);
@@ -609,12 +555,6 @@ fn window(
             padding[2 * d + 1] += stride - room % stride;
         }
     }
-    Ok((
-        Window {
-            kernel,
-            stride,
-            padding,
-        },
-        to,
-    ))
+    window.padding = padding;
+    Ok((window, to))
 }

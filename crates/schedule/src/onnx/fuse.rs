@@ -61,7 +61,7 @@ impl Stored {
 
 impl<'g> Reader<'g> {
     /// The layer that makes a tensor, if this node alone reads it and the result is not stored yet.
-    fn maker(&self, node: &'g Node, input: usize, value: &Value) -> Option<usize> {
+    pub(super) fn maker(&self, node: &'g Node, input: usize, value: &Value) -> Option<usize> {
         let [
             Piece {
                 source: Source::Layer(layer),
@@ -104,42 +104,6 @@ impl<'g> Reader<'g> {
         };
         self.operations[layer].activation = activation;
         Ok(Known::Value(x))
-    }
-
-    pub(super) fn clip(
-        &mut self,
-        node: &'g Node,
-        attributes: &Attributes<'_>,
-        inputs: &[Option<Known>],
-    ) -> Outcome {
-        let bound = |at: usize, name: &str| -> Result<Option<f64>, String> {
-            Ok(match Self::constant(inputs, at)? {
-                Some((constant, scales)) => match Self::reals(constant, scales).values?[..] {
-                    [bound] => Some(bound),
-                    _ => return Err(format!("its bound `{}` is not one number", constant.name)),
-                },
-                None => attributes.float(name),
-            })
-        };
-        let activation = match (bound(1, "min")?, bound(2, "max")?) {
-            (Some(0.0), Some(most)) if most >= 0.0 => Activation::Bounded(most),
-            (Some(0.0), None) => Activation::Relu,
-            (least, most) => {
-                return Err(format!(
-                    "bounds of {least:?} and {most:?} are not supported; the lower must be 0"
-                ));
-            }
-        };
-        let x = Self::value(inputs, 0)?.clone();
-        // A Relu before it says nothing more.
-        if let Some(layer) = self
-            .maker(node, 0, &x)
-            .filter(|layer| self.operations[*layer].activation == Activation::Relu)
-        {
-            self.operations[layer].activation = activation;
-            return Ok(Known::Value(x));
-        }
-        self.activation(node, activation, inputs)
     }
 
     /// An activation and a constant: a bias of the layer before it, or a layer of its own.
@@ -347,6 +311,7 @@ fn spread(x: &Value, constant: &Constant) -> (bool, bool) {
         .count();
     let along_channels = match x.layout {
         Layout::Map => trailing == 2 || channels == 1,
+        Layout::Line => trailing == 1 || channels == 1,
         Layout::Sequence => last,
         Layout::Vector => x.extents[1] * x.extents[2] == 1 && last,
         Layout::Split(_) | Layout::Heads(_) => false,

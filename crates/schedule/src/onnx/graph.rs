@@ -55,6 +55,7 @@ impl Value {
         let [c, h, w] = self.extents;
         match self.layout {
             Layout::Map => vec![c, h, w],
+            Layout::Line => vec![c, h],
             Layout::Sequence => vec![h, c],
             Layout::Vector => vec![c * h * w],
             Layout::Split(g) => vec![h, g, c / g],
@@ -220,6 +221,7 @@ impl<'g> Reader<'g> {
         }
         let (extents, layout) = match dims.as_slice() {
             [c, h, w] => ([*c, *h, *w], Layout::Map),
+            [c, l] if self.is_line(name) => ([*c, *l, 1], Layout::Line),
             [l, d] => ([*d, *l, 1], Layout::Sequence),
             [k] => ([*k, 1, 1], Layout::Vector),
             _ => {
@@ -258,6 +260,28 @@ impl<'g> Reader<'g> {
             stored_as,
             name: None,
         })
+    }
+
+    /// Whether channels come first in a tensor of three dimensions: what reads it goes over the last one with windows.
+    pub(super) fn is_line(&self, tensor: &str) -> bool {
+        let mut open = vec![tensor];
+        let mut seen = HashSet::new();
+        while let Some(tensor) = open.pop() {
+            if !seen.insert(tensor) {
+                continue;
+            }
+            let reads = |node: &&Node| node.input.first().is_some_and(|input| input == tensor);
+            for node in self.graph.node.iter().filter(reads) {
+                match node.op_type.as_deref().unwrap_or_default() {
+                    "Conv" | "MaxPool" | "AveragePool" | "GlobalAveragePool" | "GlobalMaxPool"
+                    | "BatchNormalization" => return true,
+                    "QuantizeLinear" | "DequantizeLinear" | "Identity" | "Dropout" | "Cast"
+                    | "Relu" | "Clip" => open.extend(node.output.iter().map(String::as_str)),
+                    _ => {}
+                }
+            }
+        }
+        false
     }
 
     pub(super) fn read(mut self) -> Result<Front, Refused> {
@@ -553,7 +577,10 @@ impl<'g> Reader<'g> {
             .map(|piece| piece.channels[1] - piece.channels[0])
             .sum();
         if external > 0 {
-            let [_, h, w] = operands[0].extents;
+            let [_, h, w] = match layer.kind {
+                Kind::Eltwise => layer.output,
+                _ => operands[0].extents,
+            };
             layer.external = Some([external, h, w]);
         }
         if self.layers.iter().any(|other| other.name == layer.name) {

@@ -5,6 +5,7 @@
 
 mod compute;
 mod constant;
+mod elements;
 mod fold;
 mod fuse;
 mod graph;

@@ -36,9 +36,8 @@ impl<'g> Reader<'g> {
                 .ok_or_else(|| "its input is missing".to_owned()),
             "Flatten" => {
                 let x = Self::value(inputs, 0)?.clone();
-                if attributes.int("axis").unwrap_or(1) != 1
-                    || x.layout != Layout::Map && x.layout != Layout::Vector
-                {
+                let flat = [Layout::Map, Layout::Line, Layout::Vector].contains(&x.layout);
+                if attributes.int("axis").unwrap_or(1) != 1 || !flat {
                     return Err(format!(
                         "{:?} along another axis than 1 is not supported",
                         x.dims()
@@ -66,7 +65,10 @@ impl<'g> Reader<'g> {
             "Concat" => self.concat(attributes, inputs),
             "Slice" => self.slice(attributes, inputs),
             "Split" => self.split(node, attributes, inputs),
-            "Transpose" => self.transpose(attributes, inputs),
+            "Transpose" => {
+                let output = node.output.first().map_or("", String::as_str);
+                self.transpose(output, attributes, inputs)
+            }
             _ => Err("the operation is not supported".to_owned()),
         }
     }
@@ -105,7 +107,7 @@ impl<'g> Reader<'g> {
             (_, same) if same == dims => x.layout,
             (Layout::Sequence, [l, g, _]) if *l == h && c % g == 0 => Layout::Split(*g),
             (Layout::Split(_), [l, d]) if *l == h && *d == c => Layout::Sequence,
-            (Layout::Map, [_]) => Layout::Vector,
+            (Layout::Map | Layout::Line, [_]) => Layout::Vector,
             (Layout::Vector, [a, b, d]) if [*a, *b, *d] == [c, h, w] => Layout::Map,
             // A sequence of one is a vector.
             (Layout::Sequence, [_]) if h == 1 => Layout::Vector,
@@ -129,7 +131,7 @@ impl<'g> Reader<'g> {
         let axis = attributes.int("axis").unwrap_or(1);
         let axis = if axis < 0 { axis + rank } else { axis };
         let channels = match first.layout {
-            Layout::Map => 1,
+            Layout::Map | Layout::Line => 1,
             Layout::Sequence => 2,
             Layout::Vector if first.extents[1] * first.extents[2] == 1 => 1,
             _ => 0,
@@ -219,10 +221,18 @@ impl<'g> Reader<'g> {
         Ok(Known::Value(x))
     }
 
-    fn transpose(&mut self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
+    fn transpose(
+        &mut self,
+        output: &str,
+        attributes: &Attributes<'_>,
+        inputs: &[Option<Known>],
+    ) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
         let order = attributes.ints("perm").unwrap_or_default();
         let layout = match (x.layout, order) {
+            // Positions that follow each other are rows, wherever channels stand.
+            (Layout::Line, [0, 2, 1]) => Layout::Sequence,
+            (Layout::Sequence, [0, 2, 1]) if self.is_line(output) => Layout::Line,
             (Layout::Split(groups), [0, 2, 1, 3]) => Layout::Heads(groups),
             (Layout::Heads(groups), [0, 2, 1, 3]) => Layout::Split(groups),
             (_, order)
@@ -280,7 +290,7 @@ fn part(x: &Value, axis: i64, [start, end]: [i64; 2]) -> Result<Value, String> {
     let rank = x.dims().len() as i64 + 1;
     let axis = if axis < 0 { axis + rank } else { axis };
     let of_channels = match x.layout {
-        Layout::Map => 1,
+        Layout::Map | Layout::Line => 1,
         Layout::Sequence => 2,
         Layout::Vector if x.extents[1] * x.extents[2] == 1 => 1,
         _ => 0,
@@ -324,6 +334,10 @@ fn squeeze(x: Value, away: bool, axes: &[i64]) -> Outcome {
         (Layout::Vector, false, [2, 3] | [-2, -1]) if x.extents[1] * x.extents[2] == 1 => {
             Layout::Map
         }
+        (Layout::Map, true, [3 | -1]) if dims[2] == 1 => Layout::Line,
+        (Layout::Line, false, [3 | -1]) => Layout::Map,
+        (Layout::Line, true, [2 | -1]) if dims[1] == 1 => Layout::Vector,
+        (Layout::Vector, false, [2 | -1]) if x.extents[1] * x.extents[2] == 1 => Layout::Line,
         (Layout::Sequence, true, [1]) if dims[0] == 1 => Layout::Vector,
         (Layout::Vector, false, [1]) if x.extents[1] * x.extents[2] == 1 => Layout::Sequence,
         _ => return Err(format!("{dims:?} along {axes:?} is not supported")),

@@ -1,6 +1,7 @@
 //! The scheduler from files to results.
 
 mod bounds;
+mod computed;
 mod determinism;
 mod emission;
 mod front;

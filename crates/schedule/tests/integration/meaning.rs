@@ -181,7 +181,10 @@ fn what_is_meant_otherwise_is_refused_by_name() {
         graph
     };
     let maps: &[i64] = &[1, 2, 4, 4];
-    let gelu = Node::new("Gelu", "node", &["input"]).text("approximate", "tanh");
+    let gelu = Node::new("Gelu", "node", &["input"]).text("approximate", "quick");
+    let dilated = Node::new("MaxPool", "node", &["input"])
+        .list("kernel_shape", &[2, 2])
+        .list("dilations", &[2, 2]);
     let cast = Node::new("Cast", "node", &["input"]).number("to", 6);
     let mut pool = graph(maps);
     let node = Node::new("MaxPool", "node", &["input"]).list("kernel_shape", &[2, 2]);
@@ -191,7 +194,8 @@ fn what_is_meant_otherwise_is_refused_by_name() {
     let mut given = one(maps, Node::new("Sigmoid", "node", &["input"]));
     given.output("input");
     for (graph, says) in [
-        (one(maps, gelu), "the approximation `tanh`"),
+        (one(maps, gelu), "the approximation `quick`"),
+        (one(maps, dilated), "dilations of a pooling"),
         (one(maps, cast), "to ONNX type 6"),
         (pool, "its output `places`"),
         (given, "the output `input` is an input"),

@@ -14,8 +14,8 @@
 //! The published front-end files do not come with their arrays, so where `b` is added and whether halves round up is
 //! an assumption.
 
+use crate::function::Function;
 use crate::network::{Layer, Network};
-use crate::schedule::Bounds;
 use chipless_model::ElementType;
 use serde_json::{Map, Value};
 
@@ -38,6 +38,8 @@ pub(crate) struct Operation {
     /// Rows and columns.
     pub(crate) kernel: [u32; 2],
     pub(crate) stride: [u32; 2],
+    /// Rows and columns of the input from one element of the kernel to the next.
+    pub(crate) dilation: [u32; 2],
     /// Rows above and columns to the left.
     pub(crate) padding: [u32; 2],
     pub(crate) kind: Kind,
@@ -144,16 +146,6 @@ pub(crate) struct Vector {
     pub(crate) output: (f64, f64),
 }
 
-/// A function of each element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Function {
-    Exponential,
-    Gelu,
-    Sigmoid,
-    Tanh,
-    Erf,
-}
-
 /// What becomes of the elements of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Window {
@@ -209,13 +201,7 @@ impl Operation {
             four[..shape.len()].copy_from_slice(shape);
             Ok(four)
         };
-        let is_one = |v: &Value| match v.as_array() {
-            Some(values) => values.iter().all(|v| v.as_i64() == Some(1)),
-            None => v.is_null() || v.as_i64() == Some(1),
-        };
-        if layer.other.get("dilation").is_some_and(|v| !is_one(v)) {
-            return Err(what("a dilation is not supported"));
-        }
+        let dilation = dilation(layer).map_err(|e| what(&e))?;
         let weights = has_weights(layer);
         let previous: Vec<String> = operands_of(layer).map(str::to_owned).collect();
         let operands = previous
@@ -310,9 +296,32 @@ impl Operation {
             channels: u32::try_from(channels).map_err(|_| what("too many output channels"))?,
             kernel,
             stride,
+            dilation,
             padding: [padding[0], padding[2]],
             kind,
         })
+    }
+}
+
+/// How far the elements of a kernel lie apart.
+fn dilation(layer: &Layer) -> Result<[u32; 2], String> {
+    let given = match layer.other.get("dilation") {
+        None | Some(Value::Null) => return Ok([1, 1]),
+        Some(Value::Array(values)) => values.clone(),
+        Some(value) => vec![value.clone(); 2],
+    };
+    let apart = |value: &Value| {
+        let value = value.as_u64().and_then(|value| u32::try_from(value).ok());
+        value.filter(|value| (1..=MOST).contains(value))
+    };
+    let all: Option<Vec<u32>> = given.iter().map(apart).collect();
+    match all.as_deref() {
+        Some(all) if all.iter().all(|value| *value == 1) => Ok([1, 1]),
+        Some(_) if !has_weights(layer) => {
+            Err("a dilation of anything but a convolution is not supported".to_owned())
+        }
+        Some([rows, columns]) => Ok([*rows, *columns]),
+        _ => Err(format!("the dilation {given:?} is not supported")),
     }
 }
 
@@ -412,130 +421,6 @@ fn moved(layer: &Layer, operands: usize) -> Result<Option<Move>, String> {
         }
         _ => return Ok(None),
     }))
-}
-
-impl Operation {
-    /// The padding that is really used at the edges of a box of the result: top, bottom, left, right.
-    pub(crate) fn edges(&self, bounds: &Bounds) -> [u32; 4] {
-        let side = |d: usize| {
-            let [stride, pad, kernel] =
-                [self.stride, self.padding, self.kernel].map(|values| i64::from(values[d - 2]));
-            let size = i64::try_from(self.operands[0].shape[d]).unwrap_or(i64::MAX);
-            let before = pad - i64::from(bounds.lower[d]) * stride;
-            let after = (i64::from(bounds.upper[d]) * stride - pad + kernel).saturating_sub(size);
-            [before, after].map(|rows| u32::try_from(rows.max(0)).unwrap_or(u32::MAX))
-        };
-        let ([top, bottom], [left, right]) = (side(2), side(3));
-        [top, bottom, left, right]
-    }
-
-    /// The box of an operand that a box of the result needs; `None` where it needs none of it.
-    pub(crate) fn needs(&self, operand: usize, result: &Bounds) -> Option<Bounds> {
-        let of = self.operands.get(operand)?;
-        let last = of
-            .shape
-            .map(|extent| u32::try_from(extent.saturating_sub(1)).unwrap_or(u32::MAX));
-        let (mut lower, mut upper) = (result.lower, result.upper);
-        let mut all = |d: usize| (lower[d], upper[d]) = (0, last[d]);
-        match &self.kind {
-            Kind::Convolution { groups, .. } => {
-                let groups = (*groups).max(1);
-                let (inputs, outputs) = (
-                    (last[1].saturating_add(1) / groups).max(1),
-                    (self.channels / groups).max(1),
-                );
-                if groups == 1 {
-                    all(1);
-                } else {
-                    lower[1] = (lower[1] / outputs).saturating_mul(inputs);
-                    upper[1] = (upper[1] / outputs + 1).saturating_mul(inputs) - 1;
-                }
-                self.window(last, &mut lower, &mut upper)?;
-            }
-            Kind::Vector(vector) if vector.window.is_some() => {
-                self.window(last, &mut lower, &mut upper)?;
-            }
-            Kind::Vector(vector) => {
-                if vector.across.is_some() {
-                    all(1);
-                }
-                // What has one image, channel, row or column for all is broadcast.
-                (0..4).filter(|d| last[*d] == 0).for_each(all);
-            }
-            Kind::Product {
-                transposed, groups, ..
-            } => match (operand, transposed) {
-                (0, _) => {
-                    let inputs = (last[1].saturating_add(1) / groups).max(1);
-                    let outputs = (self.channels / groups).max(1);
-                    lower[1] = (lower[1] / outputs).saturating_mul(inputs);
-                    upper[1] = (upper[1] / outputs + 1).saturating_mul(inputs) - 1;
-                }
-                (_, true) => {
-                    (lower[2], upper[2]) = (result.lower[1], result.upper[1]);
-                    (lower[1], upper[1]) = (0, last[1]);
-                    (lower[3], upper[3]) = (0, 0);
-                }
-                (_, false) => {
-                    all(2);
-                    (lower[3], upper[3]) = (0, 0);
-                }
-            },
-            Kind::Move(Move::Permute(axes)) => {
-                for (d, from) in axes.iter().enumerate() {
-                    (lower[*from], upper[*from]) = (result.lower[d], result.upper[d]);
-                }
-            }
-            Kind::Move(Move::Slice(from)) => {
-                for d in 0..4 {
-                    lower[d] = lower[d].checked_add(from[d])?;
-                    upper[d] = upper[d].checked_add(from[d])?;
-                }
-            }
-            Kind::Move(Move::Concat(axis)) => {
-                let before = self.operands[..operand]
-                    .iter()
-                    .map(|o| o.shape[*axis])
-                    .sum();
-                let (first, end): (u64, u64) = (before, before + of.shape[*axis]);
-                let low = u64::from(lower[*axis]).max(first);
-                let high = (u64::from(upper[*axis]) + 1).min(end);
-                if low >= high {
-                    return None;
-                }
-                lower[*axis] = (low - first) as u32;
-                upper[*axis] = (high - 1 - first) as u32;
-            }
-            Kind::Move(Move::Reshape) => (1..4).for_each(all),
-        }
-        let needed = Bounds { lower, upper };
-        (!needed.is_empty()).then_some(needed)
-    }
-
-    /// Rows and columns under the windows of a box of the result.
-    fn window(&self, last: [u32; 4], lower: &mut [u32; 4], upper: &mut [u32; 4]) -> Option<()> {
-        for d in 2..4 {
-            let [stride, pad, kernel] =
-                [self.stride, self.padding, self.kernel].map(|values| i64::from(values[d - 2]));
-            let first = i64::from(lower[d]) * stride - pad;
-            let end = i64::from(upper[d]) * stride - pad + kernel - 1;
-            (lower[d], upper[d]) = (
-                u32::try_from(first.max(0)).ok()?,
-                u32::try_from(end.min(i64::from(last[d]))).ok()?,
-            );
-        }
-        (lower[2] <= upper[2] && lower[3] <= upper[3]).then_some(())
-    }
-
-    /// The box of the whole result.
-    pub(crate) fn whole(&self) -> Bounds {
-        Bounds {
-            lower: [0; 4],
-            upper: self
-                .shape
-                .map(|extent| u32::try_from(extent.saturating_sub(1)).unwrap_or(u32::MAX)),
-        }
-    }
 }
 
 /// A scale and an offset for each channel.
@@ -654,11 +539,6 @@ fn vector(layer: &Layer) -> Result<Vector, String> {
     }
     match layer.operation.as_str() {
         "quantize" | "dequantize" | "relu" => {}
-        "exp" => vector.function = Some(Function::Exponential),
-        "gelu" => vector.function = Some(Function::Gelu),
-        "sigmoid" => vector.function = Some(Function::Sigmoid),
-        "tanh" => vector.function = Some(Function::Tanh),
-        "erf" => vector.function = Some(Function::Erf),
         "softmax" => {
             let axis = layer.other.get("axis").and_then(Value::as_i64);
             if !matches!(axis, None | Some(1 | -3)) {
@@ -686,7 +566,10 @@ fn vector(layer: &Layer) -> Result<Vector, String> {
         "element_wise_sub" => vector.second = Some(Second::Subtract),
         "element_wise_mult" => vector.second = Some(Second::Multiply),
         "div" => vector.second = Some(Second::Divide),
-        other => return Err(format!("the operation `{other}` is not supported")),
+        other => match Function::of(layer) {
+            Some(function) => vector.function = Some(function),
+            None => return Err(format!("the operation `{other}` is not supported")),
+        },
     }
     Ok(vector)
 }

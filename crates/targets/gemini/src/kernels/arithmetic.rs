@@ -287,12 +287,25 @@ impl Convolution<'_> {
         let mut results = Vec::with_capacity(images * k * out_h * out_w);
         let mut sums = vec![T::Sum::default(); k * out_h * out_w];
         for image in image.chunks_exact((c * h * w).max(1)) {
+            let dilation = operation.dilation;
             if groups == 1 {
-                convolve(&geometry(c), image, &weights, k, &mut sums, Update::Set)
-                    .map_err(|e| fault(&e))?;
+                by_taps(
+                    &geometry(c),
+                    dilation,
+                    image,
+                    (&weights, c),
+                    &mut sums,
+                    convolve_all,
+                )?;
             } else if per_group == 1 && outputs_per_group == 1 {
-                depthwise(&geometry(c), image, &weights, &mut sums, Update::Set)
-                    .map_err(|e| fault(&e))?;
+                by_taps(
+                    &geometry(c),
+                    dilation,
+                    image,
+                    (&weights, 1),
+                    &mut sums,
+                    depthwise,
+                )?;
             } else {
                 self.grouped(
                     image,
@@ -338,8 +351,15 @@ impl Convolution<'_> {
                 .collect();
             let mut own = vec![T::Sum::default(); count * geometry.out_x * geometry.out_y];
             let weights = &weights[start * depth..(start + count) * depth];
-            convolve(geometry, &part, weights, count, &mut own, Update::Set)
-                .map_err(|e| fault(&e))?;
+            let dilation = self.operation.dilation;
+            by_taps(
+                geometry,
+                dilation,
+                &part,
+                (weights, per_group),
+                &mut own,
+                convolve_all,
+            )?;
             for (all, own) in sums.chunks_exact_mut(k).zip(own.chunks_exact(count)) {
                 all[start..start + count].copy_from_slice(own);
             }
@@ -423,6 +443,71 @@ impl Convolution<'_> {
             _ => result,
         }
     }
+}
+
+/// What a kernel says.
+type Kernel = Result<(), chipless_kernels::Error>;
+
+/// A convolution with so many output channels as the result has room for.
+fn convolve_all<T: Number>(
+    window: &window::Window,
+    image: &[T],
+    weights: &[T],
+    sums: &mut [T::Sum],
+    update: Update,
+) -> Kernel {
+    let outputs = sums.len() / (window.out_x * window.out_y).max(1);
+    convolve(window, image, weights, outputs, sums, update)
+}
+
+/// A convolution whose elements of the kernel may lie apart: then tap by tap, each a kernel of one element over what is left of the image.
+/// `per_tap` are an output channel's weights under one tap.
+fn by_taps<T: Number>(
+    window: &window::Window,
+    dilation: [u32; 2],
+    image: &[T],
+    (weights, per_tap): (&[T], usize),
+    sums: &mut [T::Sum],
+    run: impl Fn(&window::Window, &[T], &[T], &mut [T::Sum], Update) -> Kernel,
+) -> Result<(), Fault> {
+    if dilation == [1, 1] {
+        return run(window, image, weights, sums, Update::Set).map_err(|e| fault(&e));
+    }
+    let taps = window.kernel_y * window.kernel_x;
+    for tap in 0..taps {
+        let down = tap / window.kernel_x * dilation[0] as usize;
+        let right = tap % window.kernel_x * dilation[1] as usize;
+        let rows = down.saturating_sub(window.pad_up).min(window.size_y);
+        let columns = right.saturating_sub(window.pad_left).min(window.size_x);
+        let (row, left_out) = (window.size_x * window.channels, columns * window.channels);
+        let left: Vec<T> = image
+            .chunks_exact(row.max(1))
+            .skip(rows)
+            .flat_map(|row| &row[left_out..])
+            .copied()
+            .collect();
+        let under: Vec<T> = weights
+            .chunks_exact((taps * per_tap).max(1))
+            .flat_map(|output| &output[tap * per_tap..][..per_tap])
+            .copied()
+            .collect();
+        let shifted = window::Window {
+            size_x: window.size_x - columns,
+            size_y: window.size_y - rows,
+            kernel_x: 1,
+            kernel_y: 1,
+            pad_left: window.pad_left.saturating_sub(right),
+            pad_up: window.pad_up.saturating_sub(down),
+            ..*window
+        };
+        let update = if tap == 0 {
+            Update::Set
+        } else {
+            Update::Accumulate
+        };
+        run(&shifted, &left, &under, sums, update).map_err(|e| fault(&e))?;
+    }
+    Ok(())
 }
 
 /// How the weights of an output channel lie: tap by tap a row of input channels, parameters behind the last.

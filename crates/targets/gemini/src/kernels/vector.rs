@@ -3,7 +3,7 @@
 use super::arithmetic::{assemble, needed, padding};
 use super::compute::Tile;
 use crate::lower::region::fault;
-use crate::operation::{Across, Function, Kind, Move, Operation, Second, Vector, Window};
+use crate::operation::{Across, Kind, Move, Operation, Second, Vector, Window};
 use crate::schedule::Bounds;
 use chipless_kernels::Update;
 use chipless_kernels::cast::decode_f64;
@@ -47,7 +47,7 @@ pub(super) fn stages(
     let mut values = load(0, &bounds)?;
     if let Some(function) = vector.function {
         for v in &mut values {
-            *v = apply(function, *v);
+            *v = function.apply(*v);
         }
     }
     if let Some(over) = vector.across {
@@ -170,17 +170,6 @@ fn pooled(
         }
     }
     Ok(pooled)
-}
-
-/// A function of an element.
-fn apply(function: Function, x: f64) -> f64 {
-    match function {
-        Function::Exponential => x.exp(),
-        Function::Gelu => 0.5 * x * (1.0 + libm::erf(x / std::f64::consts::SQRT_2)),
-        Function::Sigmoid => 1.0 / (1.0 + (-x).exp()),
-        Function::Tanh => x.tanh(),
-        Function::Erf => libm::erf(x),
-    }
 }
 
 /// For each of so many windows, how many of its places lie inside the extent that was read.
