@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 /// Calls that may be open at a time.
 const DEPTH: usize = 64;
 
+const TRIGGER: u8 = 0xc1;
 const FUNCTION_BEGIN: u8 = 0xd1;
 const FUNCTION_RETURN: u8 = 0xd2;
 const FUNCTION_CALL: u8 = 0xd3;
@@ -109,13 +110,15 @@ fn plan(definition: &Definition<'_>, room: &EngineRoom<'_>, most: u64) -> Plan {
     let is_concerned = |slot: &Slot| {
         matches!(
             slot.head.opcode,
-            0xc1 | SWAP | FUNCTION_BEGIN | FUNCTION_RETURN | FUNCTION_CALL
+            TRIGGER | SWAP | FUNCTION_BEGIN | FUNCTION_RETURN | FUNCTION_CALL
         )
     };
     let mut plan = Plan::default();
     if !slots.iter().any(is_concerned) {
         return plan;
     }
+    // Also where none of them is reached.
+    plan.has_triggers = slots.iter().any(|slot| slot.head.opcode == TRIGGER);
     plan.order = order(slots, most, &mut plan.wrong);
     let mut walk = Walk::new(definition, room);
     let executed = plan.order.as_ref().map_or(slots.len(), Vec::len);
@@ -124,7 +127,6 @@ fn plan(definition: &Definition<'_>, room: &EngineRoom<'_>, most: u64) -> Plan {
         let slot = step.map_or(at, |step| step.slot as usize);
         let result = match slots[slot].decode() {
             Instruction::Trigger(i) => {
-                plan.has_triggers = true;
                 let function = step.map_or_else(String::new, |step| function_at(slots, step));
                 walk.trigger(i, &function).map(|started| {
                     walk.started.extend(started.iter().map(|s| s.entry));

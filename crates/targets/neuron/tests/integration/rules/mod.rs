@@ -511,3 +511,16 @@ fn an_engine_that_starts_nothing_is_missed_where_others_do() {
     assert_eq!(program("PSEUDO_DMA_TRIGGER queue=r"), Vec::<&str>::new());
     assert_eq!(program("NOP"), ["neff-not-triggered"]);
 }
+
+/// Descriptors that instructions start do not run by themselves where no such instruction is reached.
+#[test]
+fn a_trigger_that_is_never_reached_starts_nothing() {
+    let text = "neff t trn2\ninput x uint8 [64]\noutput y uint8 [64]\nsubgraph sg00\nqueue q data owner=sp\nvar x input\nvar y output\n\
+         engine sp\ndma id=0 queue=q function=g semaphore=60\n  copy y [1:64] <- x [1:64]\n\
+         PSEUDO_FUNCTION_BEGIN name=f\nPSEUDO_FUNCTION_RETURN\nPSEUDO_FUNCTION_BEGIN name=g\nPSEUDO_DMA_TRIGGER queue=q\n";
+    let file = assemble(text).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(
+        codes(&file.write(&Limits::default()).expect("a file")),
+        ["neff-not-triggered"]
+    );
+}
