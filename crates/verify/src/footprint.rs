@@ -193,6 +193,8 @@ impl Accesses {
             ..Accesses::default()
         };
         accesses.first.reserve(program.tasks.len() + 1);
+        // Most tasks read and write one place.
+        accesses.uses.reserve(2 * program.tasks.len());
         let mut known: HashTable<u32> = HashTable::new();
         let mut list: Vec<Access> = Vec::new();
         // The first task with each kernel.

@@ -85,7 +85,7 @@ pub struct Row {
     pub before: Option<TaskId>,
     /// What kept it from starting when the task before it on its server had ended, in order of time. They add up to
     /// [`waited`](Row::waited).
-    pub waits: SmallVec<[Wait; 1]>,
+    pub waits: Vec<Wait>,
     /// Time from the end of the task before it on its server, or from 0, to its start.
     pub waited: Time,
     /// Whether it is on the critical path.
@@ -179,7 +179,7 @@ fn rows(program: &Program<'_>, timeline: &Timeline) -> Vec<Row> {
         let t = &program.tasks[task];
         let before = last.insert((t.queue.raw(), record.server), task);
         let free = before.map_or(Time::ZERO, |before| timeline.tasks[before].end);
-        let mut waits = SmallVec::new();
+        let mut waits = Vec::new();
         let mut part = |reason, on, by, start: Time, end: Time| {
             if start < end {
                 waits.push(Wait {

@@ -7,10 +7,12 @@ use crate::engine::EngineFile;
 use crate::graph::{Architecture, Engine, Graph, Interface, Kelf, MAX_SUBGRAPHS};
 use crate::json::{Error, Name, Source};
 use crate::rules::container as rules;
+use crate::stream::{Bodies, Stream};
 use chipless_model::{Finding, Limits, Place, Rule, clip};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
 /// A NEFF as a document, borrowed from its [`Container`].
 #[derive(Clone, Debug)]
@@ -69,6 +71,16 @@ pub struct EngineRoom<'a> {
     pub assembler_debug: Vec<Member<'a>>,
     /// Tables that the engine loads.
     pub tables: Vec<Table<'a>>,
+    /// Its slots by their bodies, once somebody asks.
+    bodies: OnceLock<Bodies>,
+}
+
+impl EngineRoom<'_> {
+    /// Its slots by what they do.
+    pub(crate) fn bodies(&self) -> &Bodies {
+        let slots = || Stream::new(self.instructions.map_or(&[][..], |m| m.bytes)).slots;
+        self.bodies.get_or_init(|| Bodies::of(slots()))
+    }
 }
 
 /// A table of the Activation or DVE engine.
@@ -445,6 +457,7 @@ impl EngineRoom<'_> {
             debug: Vec::new(),
             assembler_debug: Vec::new(),
             tables: Vec::new(),
+            bodies: OnceLock::new(),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::json::Error;
 use crate::kernels::Context;
 use crate::kernels::instruction::Executed;
 use crate::rules::container::LIMIT;
-use crate::stream::{Alike, Slot};
+use crate::stream::Slot;
 use chipless_model::{
     BuildError, KernelId, Limits, PartId, Piece, PieceId, PieceOrder, Place, Program, QueueId,
     Signal, Span, TaskId, Wait,
@@ -17,10 +17,8 @@ pub(super) use chipless_model::NewTask;
 /// A program in the making.
 pub(super) struct Builder<'p> {
     build: chipless_model::Builder<'p>,
-    /// Slots that have been seen of the current core.
-    bodies: Alike<'p>,
-    /// Kernels of slots, by number of the body.
-    executed: Vec<KernelId>,
+    /// Kernels of slots of the current engine, by number of the body.
+    executed: Vec<Option<KernelId>>,
     /// Whether slots run as their functions are called, and those that do the same share a kernel. Listings show each slot once, with
     /// a text of its own.
     pub(super) follows: bool,
@@ -49,7 +47,6 @@ impl<'p> Builder<'p> {
     pub(super) fn new(limits: &Limits, follows: bool) -> Builder<'p> {
         Builder {
             build: chipless_model::Builder::new("neuron", limits),
-            bodies: Alike::by(Slot::body),
             executed: Vec::new(),
             follows,
         }
@@ -77,28 +74,30 @@ impl<'p> Builder<'p> {
         self.build.finish().map_err(refused)
     }
 
-    /// What a slot does, and the number of its body among those of its engine. Slots that do the same share a kernel.
+    /// What a slot does, whose body has this number among those of its engine. Slots that do the same share a kernel.
     /// `setup` says more of what it does: then it shares with none.
     pub(super) fn slot(
         &mut self,
         slot: &'p Slot,
+        body: u32,
         setup: Option<&'p Slot>,
         context: &Arc<Context>,
-    ) -> (KernelId, u32) {
-        let (body, is_new) = self.bodies.number(slot);
-        if !is_new && self.follows && setup.is_none() {
-            return (self.executed[body as usize], body);
+    ) -> KernelId {
+        let shares = self.follows && setup.is_none();
+        if shares && let Some(known) = self.executed[body as usize] {
+            return known;
         }
         let kernel = self.kernel(Executed::new(slot, setup, Arc::clone(context)));
-        if is_new {
-            self.executed.push(kernel);
+        if shares {
+            self.executed[body as usize] = Some(kernel);
         }
-        (kernel, body)
+        kernel
     }
 
-    /// Slots that follow are those of another engine.
-    pub(super) fn leave_engine(&mut self) {
-        self.bodies.leave_engine();
+    /// Slots that follow are those of another engine, with so many bodies.
+    pub(super) fn begin_engine(&mut self, bodies: usize) {
+        self.executed.clear();
+        self.executed.resize(bodies, None);
     }
 
     /// A piece whose tasks are not known yet.

@@ -62,7 +62,7 @@ pub(super) fn lower<'p>(
         if slots.is_empty() {
             continue;
         }
-        builder.leave_engine();
+        builder.begin_engine(room.bodies().distinct);
         let transfers = slots
             .iter()
             .filter(|slot| matches!(slot.decode(), Instruction::Dma(_)))
@@ -135,7 +135,8 @@ impl<'p> EngineLowering<'_, 'p> {
     ) -> Result<TaskId, Error> {
         let core = &mut cores[index];
         let setup = self.setups.next(slot);
-        let (executed, body) = builder.slot(slot, setup, &self.context);
+        let body = self.room.bodies().numbers[number];
+        let executed = builder.slot(slot, body, setup, &self.context);
         let location = Location {
             part: self.part,
             offset: (number * SLOT_BYTES) as u64,

@@ -1,6 +1,5 @@
 //! Slots that are alike: unrolled loops repeat one instruction again and again, with other semaphores or at other addresses.
 
-use super::formats::Kind;
 use super::{OnChip, SLOT_BYTES, Slot};
 use hashbrown::HashTable;
 
@@ -22,16 +21,33 @@ impl Slot {
     pub(crate) fn shape(&self) -> Words {
         let mut slot: Slot = zerocopy::transmute!(self.body());
         let bytes = slot.bytes_mut();
-        for field in self.format().fields {
+        for field in self.format().tensors() {
             let at = usize::from(field.at);
-            if let Kind::Tensor { .. } = field.kind
-                && let address = u32::from_le_bytes(self.array(at))
-                && let Some(OnChip { offset, .. }) = OnChip::at(address)
-            {
+            let address = u32::from_le_bytes(self.array(at));
+            if let Some(OnChip { offset, .. }) = OnChip::at(address) {
                 bytes[at..at + 4].copy_from_slice(&(address - offset).to_le_bytes());
             }
         }
         zerocopy::transmute!(slot)
+    }
+}
+
+/// The slots of an engine by their bodies.
+#[derive(Clone, Debug)]
+pub(crate) struct Bodies {
+    /// The number of each slot's body: from 0 on, in the order of the first slot with it.
+    pub(crate) numbers: Vec<u32>,
+    /// How many there are.
+    pub(crate) distinct: usize,
+}
+
+impl Bodies {
+    pub(crate) fn of(slots: &[Slot]) -> Bodies {
+        let mut bodies = Alike::by(Slot::body, slots.len());
+        Bodies {
+            numbers: slots.iter().map(|slot| bodies.number(slot).0).collect(),
+            distinct: bodies.slots.len(),
+        }
     }
 }
 
@@ -41,20 +57,17 @@ pub(crate) struct Alike<'s> {
     words: fn(&Slot) -> Words,
     /// The low half of a hash, and the number that belongs to it.
     known: HashTable<(u32, u32)>,
-    /// The first slot of each number since an engine began.
+    /// The first slot of each number.
     slots: Vec<&'s Slot>,
-    /// The first of these numbers.
-    first: u32,
 }
 
 impl<'s> Alike<'s> {
-    /// Slots are alike whose words are.
-    pub(crate) fn by(words: fn(&Slot) -> Words) -> Alike<'s> {
+    /// Slots are alike whose words are; there is room for so many.
+    pub(crate) fn by(words: fn(&Slot) -> Words, room: usize) -> Alike<'s> {
         Alike {
             words,
-            known: HashTable::new(),
-            slots: Vec::new(),
-            first: 0,
+            known: HashTable::with_capacity(room),
+            slots: Vec::with_capacity(room),
         }
     }
 
@@ -66,21 +79,14 @@ impl<'s> Alike<'s> {
             *known == hash && (self.words)(self.slots[*number as usize]) == words
         };
         if let Some((_, number)) = self.known.find(spread(hash), is_alike) {
-            return (self.first + number, false);
+            return (*number, false);
         }
         let number = self.slots.len() as u32;
         self.slots.push(slot);
         let entry = (hash, number);
         self.known
             .insert_unique(spread(hash), entry, |(hash, _)| spread(*hash));
-        (self.first + number, true)
-    }
-
-    /// Slots that follow are another engine's, whose registers or addresses are others: none of them gets a number of before.
-    pub(crate) fn leave_engine(&mut self) {
-        self.first += self.slots.len() as u32;
-        self.slots.clear();
-        self.known.clear();
+        (number, true)
     }
 }
 
@@ -114,7 +120,7 @@ mod tests {
             slot(2, 8, 5),
             slot(1, 8, 0xfe),
         ];
-        let mut bodies = Alike::by(Slot::body);
+        let mut bodies = Alike::by(Slot::body, 0);
         assert_eq!(bodies.number(&slots[0]), (0, true));
         assert_eq!(bodies.number(&slots[1]), (0, false));
         assert_eq!(bodies.number(&slots[2]), (1, true));
@@ -123,15 +129,18 @@ mod tests {
             (2, true),
             "what cannot be executed touches nothing"
         );
-        bodies.leave_engine();
-        assert_eq!(bodies.number(&slots[0]), (3, true));
+        let bodies = Bodies::of(&slots);
+        assert_eq!(
+            (&bodies.numbers[..], bodies.distinct),
+            (&[0, 0, 1, 2][..], 3)
+        );
     }
 
     #[test]
     fn shapes_keep_memory_and_partition_of_an_address() {
         let slots = [0x40, 0x3_0000, 0x4_0040, 0x200_0040, 0x200_0080, 0x240_0000]
             .map(|address| slot(address, 0, 0));
-        let mut shapes = Alike::by(Slot::shape);
+        let mut shapes = Alike::by(Slot::shape, 0);
         let numbers = slots.each_ref().map(|slot| shapes.number(slot).0);
         assert_eq!(numbers, [0, 0, 1, 2, 2, 3]);
     }

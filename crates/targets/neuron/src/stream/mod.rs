@@ -26,7 +26,7 @@ mod reference;
 mod setup;
 mod text;
 
-pub(crate) use alike::Alike;
+pub(crate) use alike::{Alike, Bodies};
 pub(crate) use codes::ACCUMULATOR;
 pub(crate) use setup::Setups;
 pub(crate) use text::Details;

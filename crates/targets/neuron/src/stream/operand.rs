@@ -82,7 +82,7 @@ impl Slot {
     /// What it reads and writes on the chip, destination first, by the format of its opcode.
     pub fn operands(&self) -> SmallVec<[Operand; 3]> {
         let mut operands = SmallVec::new();
-        for field in self.format().fields {
+        for field in self.format().tensors() {
             let Kind::Tensor {
                 dimensions,
                 direction,

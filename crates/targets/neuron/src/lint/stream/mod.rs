@@ -93,11 +93,15 @@ impl<'c, 'a> Check<'c, 'a> {
         let mut listed: BTreeMap<u8, (usize, u64)> = BTreeMap::new();
         // What is right once is right again, elsewhere too if it lies well there: nothing else that is checked here depends on where in a
         // partition operands lie, and nothing on the numbers of semaphores.
-        let (mut bodies, mut is_right) = (Alike::by(Slot::body), Vec::new());
-        let (mut shapes, mut is_clean) = (Alike::by(Slot::shape), Vec::new());
+        let (bodies, mut is_right) = (
+            self.room.bodies(),
+            Vec::with_capacity(self.room.bodies().distinct),
+        );
+        let (mut shapes, mut is_clean) = (Alike::by(Slot::shape, 0), Vec::new());
         let mut setups = Setups::default();
         for (index, slot) in slots.iter().enumerate() {
-            let (body, is_first) = bodies.number(slot);
+            let body = bodies.numbers[index];
+            let is_first = body as usize == is_right.len();
             let setup = setups.next(slot);
             if !is_first && is_right[body as usize] && setup.is_none() {
                 continue;

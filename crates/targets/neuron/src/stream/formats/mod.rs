@@ -26,6 +26,8 @@ pub struct Format {
     pub name: &'static str,
     /// Its fields.
     pub fields: &'static [Field],
+    /// Which of them are tensors, and how many.
+    tensors: ([u8; MOST_TENSORS], usize),
     /// Bits of the slot that are decoded and executed, its head included.
     executed: [u8; SLOT_BYTES],
 }
@@ -177,6 +179,9 @@ impl Field {
     }
 }
 
+/// Tensors of an instruction, at most.
+const MOST_TENSORS: usize = 3;
+
 /// Bytes of the head, all of which are decoded.
 const HEAD: usize = 12;
 
@@ -188,8 +193,13 @@ impl Format {
             executed[at] = 0xff;
             at += 1;
         }
+        let mut tensors = ([0; MOST_TENSORS], 0);
         let mut index = 0;
         while index < fields.len() {
+            if let Kind::Tensor { .. } = fields[index].kind {
+                tensors.0[tensors.1] = index as u8;
+                tensors.1 += 1;
+            }
             if !fields[index].refused {
                 fields[index].cover(&mut executed);
             }
@@ -198,8 +208,18 @@ impl Format {
         Format {
             name,
             fields,
+            tensors,
             executed,
         }
+    }
+
+    /// Its tensors, in their order.
+    pub(super) fn tensors(&self) -> impl Iterator<Item = &'static Field> {
+        let (places, count) = &self.tensors;
+        let fields = self.fields;
+        places[..*count]
+            .iter()
+            .map(move |at| &fields[usize::from(*at)])
     }
 
     /// The field of a name.
