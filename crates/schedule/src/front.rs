@@ -86,6 +86,17 @@ pub struct Numbers {
     pub scales: Option<(Rc<Vec<f64>>, usize)>,
 }
 
+/// A constant beside an activation, element by element.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// In the order of channels, rows, columns, or the tensor and the file that are not there.
+    pub values: Result<Rc<Vec<f64>>, String>,
+    /// Channels, rows, columns; 1 where one is for all.
+    pub extents: [i64; 3],
+    /// What a stored integer stands for; none where the numbers are real.
+    pub scale: Option<f64>,
+}
+
 /// What bounds a result from below and above.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Activation {
@@ -197,6 +208,8 @@ pub enum Action {
     Combine(Arithmetic),
     /// An operand and a constant: one number, or one for each channel.
     Constant(Arithmetic, Numbers),
+    /// An operand and a constant, element by element.
+    Table(Arithmetic, Table),
     /// Over the features of each position, by groups.
     Softmax(i64),
     /// Over the features of each position: factor, offset, what is added to the variance.

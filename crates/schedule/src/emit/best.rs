@@ -6,7 +6,7 @@ use super::written::Written;
 use crate::machine::Machine;
 use crate::model::{Cost, Objective, explicit, nodes_of, with_evaluator};
 use crate::network::Network;
-use crate::search::refine::{Course, Judged, refine};
+use crate::search::refine::{Course, Figures, Judged, refine};
 use crate::search::{Found, Options, Progress, Stopped, search};
 use crate::tree::Tree;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -125,7 +125,7 @@ pub fn searched(
                 seconds: began.elapsed().as_secs_f64(),
                 trees: trees + replays,
                 best: model,
-                replay: Some(figures),
+                replay: Some((figures.energy, figures.delay)),
                 bounds,
             });
         },
@@ -170,9 +170,12 @@ fn first(
             return Ok(Best {
                 tree,
                 cost,
-                replay: figures,
+                replay: (figures.energy, figures.delay),
                 text,
-                runner_up: left.peek().map(|next| (next.cost, next.figures)),
+                runner_up: left.peek().map(|next| {
+                    let Figures { energy, delay, .. } = next.figures;
+                    (next.cost, (energy, delay))
+                }),
             });
         };
         let refused = format!("its schedule does not pass `check`: {fault}");

@@ -65,7 +65,10 @@ pub(crate) fn build(machine: &Machine, view: &View<'_>, jobs: &Jobs) -> Built {
         .iter()
         .map(|layer| names.intern(&layer.name))
         .collect();
-    let input_names: Vec<Name> = view.inputs.iter().map(|name| names.intern(name)).collect();
+    let mut interned =
+        |list: &[String]| -> Vec<Name> { list.iter().map(|name| names.intern(name)).collect() };
+    let input_names = interned(&view.inputs);
+    let constant_names = interned(&view.constants);
     let cores = (0..machine.cores() as u32)
         .map(|id| Core {
             id,
@@ -94,6 +97,7 @@ pub(crate) fn build(machine: &Machine, view: &View<'_>, jobs: &Jobs) -> Built {
         schedule,
         layer_names,
         input_names,
+        constant_names,
         made: Vec::new(),
         of_layer: HashMap::new(),
         loads: HashMap::new(),
@@ -135,6 +139,7 @@ struct Builder<'b> {
     schedule: Schedule,
     layer_names: Vec<Name>,
     input_names: Vec<Name>,
+    constant_names: Vec<Name>,
     made: Vec<Made>,
     of_layer: HashMap<usize, Vec<usize>>,
     /// Loads of the job: by operand, part and box (weights: operand beyond all).
@@ -407,7 +412,7 @@ impl Builder<'_> {
             self.schedule.dram_out.push(DramOut {
                 transfer,
                 weight: false,
-                constant: false,
+                constant: matches!(producer, Producer::Constant(_)),
                 layer: Some(self.layer_names[layer]),
                 destinations: SmallVec::new(),
                 bounds: bounds(here),
@@ -425,6 +430,7 @@ impl Builder<'_> {
         out.destinations.push(destination);
         let layer = match producer {
             Producer::Input(input) => self.input_names[input],
+            Producer::Constant(constant) => self.constant_names[constant],
             Producer::Layer(producer) => self.layer_names[producer],
         };
         Source {

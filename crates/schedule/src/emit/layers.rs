@@ -1,8 +1,9 @@
 //! Layers of the front-end file: what each of them computes, and its arrays.
 
 use super::lowered::Reach;
+use super::view::Producer;
 use super::written::{Placement, Writer, npy};
-use crate::front::{Action, Activation, Arithmetic, Function, Quantisation, Window};
+use crate::front::{Action, Activation, Arithmetic, Function, Quantisation, Table, Window};
 use crate::network::Layer;
 use chipless_gemini::schedule::LayerType;
 use serde_json::{Map, Value, json};
@@ -17,6 +18,11 @@ impl Writer<'_> {
         for operand in &operation.operands {
             let (producer, quantisation) = self.operand(operand, Placement::Before(index));
             from.push(producer);
+            taken.push(quantisation);
+        }
+        if let Action::Table(_, table) = &operation.action {
+            let (constant, quantisation) = self.table(index, table);
+            from.push(constant);
             taken.push(quantisation);
         }
         let own = self.scales.layers[index];
@@ -101,14 +107,18 @@ impl Writer<'_> {
                 reach = Reach::Transpose;
                 value["perm"] = json!([0, 2, 1, 3]);
             }
-            Action::Combine(_) => {
-                reach = Reach::Broadcast(from.iter().map(|of| self.extents(*of)).collect());
+            Action::Combine(_) | Action::Table(..) => {
+                let extents = |of: &Producer| {
+                    let [c, h, w] = self.extents(*of);
+                    [c, self.images(*of), h, w]
+                };
+                reach = Reach::Broadcast(from.iter().map(extents).collect());
             }
             Action::Function(function) => parameters(*function, &mut value),
         }
         if kind == LayerType::Vp {
             let combined = match operation.action {
-                Action::Combine(arithmetic) => Some(arithmetic),
+                Action::Combine(arithmetic) | Action::Table(arithmetic, _) => Some(arithmetic),
                 _ => None,
             };
             value["module_list"] = stages(&taken, own, combined);
@@ -131,6 +141,28 @@ impl Writer<'_> {
         );
         self.place.push(at);
         Ok(())
+    }
+
+    /// A constant as an operand, and how it is stored.
+    fn table(&mut self, index: usize, table: &Table) -> (Producer, Quantisation) {
+        let name = format!("constant_{}", plain(&self.front.network.layers[index].name));
+        let mut quantisation = Quantisation {
+            scale: 1.0,
+            zero: 0.0,
+        };
+        if let Some((stored, values)) = &self.scales.tables[index] {
+            quantisation = *stored;
+            let [c, h, w] = table.extents.map(|extent| extent as u64);
+            if let Ok(arrays) = &mut self.written.arrays {
+                match npy(&[1, c, h, w], values) {
+                    Ok(bytes) => arrays.push((format!("{name}.npy"), bytes)),
+                    Err(error) => self.written.arrays = Err(error),
+                }
+            }
+        }
+        self.written.constants.push((name, table.extents));
+        let constant = Producer::Constant(self.written.constants.len() - 1);
+        (constant, quantisation)
     }
 
     fn weighted(&mut self, index: usize, window: &Window, taken: Quantisation, value: &mut Value) {
@@ -312,10 +344,14 @@ pub(super) fn operation_name(action: &Action) -> &'static str {
         Action::Product => "matmul",
         Action::MaxPool(_) => "max_pool2d",
         Action::AveragePool(..) => "avg_pool2d",
-        Action::Combine(Arithmetic::Add) => "element_wise_add",
-        Action::Combine(Arithmetic::Subtract) => "element_wise_sub",
-        Action::Combine(Arithmetic::Multiply) => "element_wise_mult",
-        Action::Combine(Arithmetic::Divide) => "div",
+        Action::Combine(Arithmetic::Add) | Action::Table(Arithmetic::Add, _) => "element_wise_add",
+        Action::Combine(Arithmetic::Subtract) | Action::Table(Arithmetic::Subtract, _) => {
+            "element_wise_sub"
+        }
+        Action::Combine(Arithmetic::Multiply) | Action::Table(Arithmetic::Multiply, _) => {
+            "element_wise_mult"
+        }
+        Action::Combine(Arithmetic::Divide) | Action::Table(Arithmetic::Divide, _) => "div",
         Action::Softmax(_) => "softmax",
         Action::LayerNorm(..) => "layer_norm",
         Action::Constant(..) | Action::Affine(..) | Action::Function(Function::Identity) => {

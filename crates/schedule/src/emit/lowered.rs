@@ -18,8 +18,8 @@ pub(crate) enum Reach {
     },
     /// The same box.
     Same,
-    /// The same box of operands of these extents; what has one row or column for all is repeated.
-    Broadcast(Vec<[i64; 3]>),
+    /// The same box of operands of these extents (channels, images, rows, columns); what has one for all is repeated.
+    Broadcast(Vec<[i64; 4]>),
     /// All channels of the same places.
     AllChannels(i64),
     /// A product of two activations: inputs and outputs of each group.
@@ -60,13 +60,10 @@ impl Reach {
                 [channels, n, side(h, 0), side(w, 1)]
             }
             Reach::Same => *block,
-            Reach::Broadcast(extents) => {
-                let of = |d: usize, range: Range| match extents[operand][d] {
-                    1 => [0, 1],
-                    _ => range,
-                };
-                [of(0, c), n, of(1, h), of(2, w)]
-            }
+            Reach::Broadcast(extents) => [0, 1, 2, 3].map(|d| match extents[operand][d] {
+                1 => [0, 1],
+                _ => block[d],
+            }),
             Reach::AllChannels(channels) => [[0, *channels], n, h, w],
             Reach::Product { inner, outputs } => {
                 if operand == 0 {

@@ -5,7 +5,7 @@
 
 use super::weights::{Constants, constants};
 use crate::front::{
-    Action, Activation, Arithmetic, Front, Function, Numbers, Operand, Quantisation, Source,
+    Action, Activation, Arithmetic, Front, Function, Numbers, Operand, Quantisation, Source, Table,
 };
 use crate::network::Layer;
 
@@ -16,6 +16,8 @@ pub(super) struct Scales {
     pub(super) layers: Vec<Quantisation>,
     /// Weights as integers, for the layers that have some.
     pub(super) constants: Vec<Option<Constants>>,
+    /// Constants beside an activation as integers, for the layers that have one.
+    pub(super) tables: Vec<Option<(Quantisation, Vec<i8>)>>,
 }
 
 /// The power of two that holds a bound in 7 bits.
@@ -52,6 +54,7 @@ pub(super) fn scales(front: &Front) -> Result<Scales, String> {
             .collect(),
         layers: Vec::new(),
         constants: Vec::new(),
+        tables: Vec::new(),
     };
     let mut bounds: Vec<f64> = Vec::new();
     for (operation, layer) in front.operations.iter().zip(&front.network.layers) {
@@ -74,6 +77,16 @@ pub(super) fn scales(front: &Front) -> Result<Scales, String> {
                 layer,
                 stored(&operation.operands[0]).scale,
             )?),
+            _ => None,
+        };
+        let table = match &operation.action {
+            Action::Table(_, table) if quantised && table.scale.is_none() => {
+                return Err(format!(
+                    "the constant beside the operand of `{}` is not stored in 8 bits: a DequantizeLinear behind it is missing",
+                    layer.name
+                ));
+            }
+            Action::Table(_, table) => Some(stored_table(table)?),
             _ => None,
         };
         let mut bound = bound(&operation.action, layer, &read, constants.as_ref())?;
@@ -99,6 +112,7 @@ pub(super) fn scales(front: &Front) -> Result<Scales, String> {
         bounds.push(bound);
         scales.layers.push(own);
         scales.constants.push(constants);
+        scales.tables.push(table);
     }
     Ok(scales)
 }
@@ -122,23 +136,11 @@ fn bound(
         Action::Softmax(_) => 1.0,
         Action::Function(function) => of_function(*function, read[0]),
         Action::Constant(arithmetic, numbers) => {
-            let most = most(numbers)?;
-            match arithmetic {
-                Arithmetic::Multiply => read[0] * most,
-                Arithmetic::Divide => {
-                    let least = numbers
-                        .values
-                        .clone()?
-                        .iter()
-                        .fold(f64::MAX, |least: f64, v| least.min(v.abs()));
-                    if least > 0.0 {
-                        read[0] / least
-                    } else {
-                        read[0]
-                    }
-                }
-                _ => read[0] + most,
-            }
+            combined(*arithmetic, read[0], &numbers.values.clone()?, 1.0)
+        }
+        Action::Table(arithmetic, table) => {
+            let scale = table.scale.unwrap_or(1.0);
+            combined(*arithmetic, read[0], &table.values.clone()?, scale)
         }
         Action::LayerNorm(factor, offset, _) => {
             most(factor)? * (layer.output[0] as f64).sqrt()
@@ -155,6 +157,32 @@ fn bound(
         }
         Action::MaxPool(_) | Action::AveragePool(..) | Action::Transpose => read[0],
     })
+}
+
+/// The largest number that comes of numbers up to a bound and constants in such steps.
+fn combined(arithmetic: Arithmetic, bound: f64, values: &[f64], scale: f64) -> f64 {
+    let all = || values.iter().map(|value| value.abs() * scale);
+    let most = all().fold(0.0, f64::max);
+    match arithmetic {
+        Arithmetic::Multiply => bound * most,
+        Arithmetic::Divide => {
+            let least = all().fold(f64::MAX, f64::min);
+            if least > 0.0 { bound / least } else { bound }
+        }
+        Arithmetic::Add | Arithmetic::Subtract => bound + most,
+    }
+}
+
+/// A constant as integers: as it is stored, or in steps of the power of two that holds its largest number in 7 bits.
+fn stored_table(table: &Table) -> Result<(Quantisation, Vec<i8>), String> {
+    let values = table.values.clone()?;
+    let most = values.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
+    let (scale, step) = table
+        .scale
+        .map_or_else(|| (power(most), power(most)), |scale| (scale, 1.0));
+    let integer = |value: &f64| (value / step + 0.5).floor().clamp(-128.0, 127.0) as i8;
+    let quantisation = Quantisation { scale, zero: 0.0 };
+    Ok((quantisation, values.iter().map(integer).collect()))
 }
 
 /// The largest number that a function gives for numbers up to a bound.

@@ -125,8 +125,8 @@ impl<'e> Emitter<'e> {
         }
     }
 
-    /// Energy (pJ) and delay (cycles) of a schedule as Chipless replays it.
-    fn replay(&self, schedule: &Schedule) -> Result<(f64, i64), Unwritten> {
+    /// What Chipless' replay says of a schedule.
+    fn replay(&self, schedule: &Schedule) -> Result<Figures, Unwritten> {
         let unsupported = |text: String| {
             Unwritten::Unsupported(format!("its schedule cannot be replayed: {text}"))
         };
@@ -145,7 +145,15 @@ impl<'e> Emitter<'e> {
         let traffic = chipless_gemini::traffic::Traffic::of(schedule, &mesh);
         let energy = chipless_gemini::energy::Energy::of(schedule, &traffic, &self.timed).total();
         let delay = self.timed.cycles_of(outcome.timeline.end);
-        Ok((energy, delay as i64))
+        let working = schedule
+            .cores
+            .iter()
+            .filter(|core| !core.workloads.is_empty());
+        Ok(Figures {
+            energy,
+            delay: delay as i64,
+            cores: working.count(),
+        })
     }
 }
 
@@ -456,7 +464,12 @@ impl Job {
 
 impl Written {
     fn view(&self) -> View<'_> {
-        View::real(self.layers.clone(), self.inputs.clone(), self.reach.clone())
+        let constants = self.constants.iter().map(|(name, _)| name.clone());
+        View::real(
+            self.layers.clone(),
+            [self.inputs.clone(), constants.collect()],
+            self.reach.clone(),
+        )
     }
 }
 

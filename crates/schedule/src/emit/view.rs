@@ -9,6 +9,8 @@ use chipless_gemini::schedule::LayerType;
 pub(crate) enum Producer {
     /// An input of the network.
     Input(usize),
+    /// A constant of the network.
+    Constant(usize),
     /// A layer.
     Layer(usize),
 }
@@ -51,6 +53,8 @@ pub(crate) struct View<'n> {
     pub(crate) layers: Vec<Viewed>,
     /// Names of the network's inputs.
     pub(crate) inputs: Vec<String>,
+    /// Names of its constants that stand beside activations.
+    pub(crate) constants: Vec<String>,
     windows: Windows<'n>,
 }
 
@@ -143,6 +147,7 @@ impl<'n> View<'n> {
         View {
             layers: layers.collect(),
             inputs: vec!["input1".to_owned()],
+            constants: Vec::new(),
             windows: Windows::Model(network),
         }
     }
@@ -150,12 +155,13 @@ impl<'n> View<'n> {
     /// Layers as they are really computed.
     pub(crate) fn real(
         layers: Vec<Viewed>,
-        inputs: Vec<String>,
+        [inputs, constants]: [Vec<String>; 2],
         reach: Vec<super::lowered::Reach>,
     ) -> View<'n> {
         View {
             layers,
             inputs,
+            constants,
             windows: Windows::Real(reach),
         }
     }

@@ -18,6 +18,8 @@ pub struct Written {
     /// The layer of the network that each is, or the first reader of one that only moves elements.
     pub(crate) of: Vec<Placement>,
     pub(crate) inputs: Vec<String>,
+    /// Constants beside activations: names, and channels, rows and columns.
+    pub(crate) constants: Vec<(String, [i64; 3])>,
     values: IndexMap<String, Value>,
     pub(super) arrays: Result<Vec<(String, Vec<u8>)>, String>,
 }
@@ -56,6 +58,7 @@ impl Written {
                 inputs: vec![plain; front.inputs.len()],
                 layers: vec![plain; front.network.layers.len()],
                 constants: vec![None; front.network.layers.len()],
+                tables: vec![None; front.network.layers.len()],
             },
             Err(text) => return Err(text),
         };
@@ -75,6 +78,7 @@ impl Written {
                     .iter()
                     .map(|input| input.name.clone())
                     .collect(),
+                constants: Vec::new(),
                 values: IndexMap::new(),
                 arrays: missing.map_or_else(|| Ok(Vec::new()), Err),
             },
@@ -153,6 +157,7 @@ impl Writer<'_> {
     fn name(&self, producer: Producer) -> String {
         match producer {
             Producer::Input(input) => self.front.inputs[input].name.clone(),
+            Producer::Constant(constant) => self.written.constants[constant].0.clone(),
             Producer::Layer(layer) => self.written.layers[layer].name.clone(),
         }
     }
@@ -160,7 +165,16 @@ impl Writer<'_> {
     pub(super) fn extents(&self, producer: Producer) -> [i64; 3] {
         match producer {
             Producer::Input(input) => self.front.inputs[input].extents,
+            Producer::Constant(constant) => self.written.constants[constant].1,
             Producer::Layer(layer) => self.written.layers[layer].output,
+        }
+    }
+
+    /// Images of what is read: a constant is the same for all.
+    pub(super) fn images(&self, producer: Producer) -> i64 {
+        match producer {
+            Producer::Constant(_) => 1,
+            _ => self.batch,
         }
     }
 
@@ -339,9 +353,14 @@ impl Writer<'_> {
             .iter()
             .map(|producer| {
                 let [c, h, w] = self.extents(*producer);
-                json!([self.batch, c, h, w])
+                json!([self.images(*producer), c, h, w])
             })
             .collect();
+        // A constant has no images, whatever the batch.
+        let dimension = |producer: &Producer| match producer {
+            Producer::Constant(_) => -1,
+            _ => 0,
+        };
         json!({
             "layer_index": self.written.layers.len(),
             "name": name,
@@ -353,7 +372,7 @@ impl Writer<'_> {
             "output_shape": [[self.batch, c, h, w]],
             "previous_layer": from.iter().map(|p| self.name(*p)).collect::<Vec<_>>(),
             "next_layer": [],
-            "input_batchdim": vec![0; from.len()],
+            "input_batchdim": from.iter().map(dimension).collect::<Vec<_>>(),
             "output_batchdim": [0],
         })
     }
@@ -444,7 +463,7 @@ impl Writer<'_> {
             .flat_map(|operand| &operand.parts)
             .filter_map(|part| match part.producer {
                 Producer::Layer(layer) => Some(layer),
-                Producer::Input(_) => None,
+                Producer::Input(_) | Producer::Constant(_) => None,
             })
             .collect();
         for (at, layer) in self.written.layers.iter_mut().enumerate() {

@@ -2,8 +2,11 @@
 
 use super::graph::{Attributes, Known, Outcome, Reader, Value};
 use super::proto::Node;
-use crate::front::{Action, Activation, Arithmetic, Function, Layout, Piece, Source};
+use crate::front::{
+    Action, Activation, Arithmetic, Function, Layout, Numbers, Piece, Source, Table,
+};
 use crate::network::Kind;
+use std::rc::Rc;
 
 impl<'g> Reader<'g> {
     pub(super) fn function(&mut self, function: Function, inputs: &[Option<Known>]) -> Outcome {
@@ -155,4 +158,69 @@ fn together(x: &Value, y: &Value) -> Result<[i64; 3], String> {
         x.dims(),
         y.dims()
     ))
+}
+
+/// A constant as it stands beside each element of an activation; nothing where it does not, or has several scales.
+pub(super) fn table(x: &Value, constant: Numbers) -> Option<Table> {
+    let dims = x.dims();
+    let scale = match &constant.scales {
+        None => None,
+        Some((scales, _)) => match scales[..] {
+            [scale] => Some(scale),
+            _ => return None,
+        },
+    };
+    // Axes are aligned at the last one; what stands before them is the batch.
+    let shape = &constant.shape;
+    let (batch, given) = shape.split_at(shape.len().saturating_sub(dims.len()));
+    let mut shape = vec![1; dims.len() - given.len()];
+    shape.extend(given);
+    let fits = |(has, of): (&i64, &i64)| *has == 1 || has == of;
+    if batch.iter().any(|extent| *extent != 1) || !shape.iter().zip(&dims).all(fits) {
+        return None;
+    }
+    // Where an element stands along the axes of the file.
+    let [c, h, w] = x.extents;
+    let place = |[channel, row, column]: [i64; 3]| match x.layout {
+        Layout::Map => vec![channel, row, column],
+        Layout::Line => vec![channel, row],
+        Layout::Sequence => vec![row, channel],
+        Layout::Vector => vec![(channel * h + row) * w + column],
+        Layout::Split(groups) => vec![row, channel / (c / groups), channel % (c / groups)],
+        Layout::Heads(groups) => vec![channel / (c / groups), row, channel % (c / groups)],
+    };
+    let index = |at: [i64; 3]| {
+        let along = place(at).into_iter().zip(&shape);
+        along.fold(0, |index, (at, extent)| index * extent + at % extent)
+    };
+    // What is the same along channels, rows or columns is kept once.
+    let sides: &[usize] = match x.layout {
+        Layout::Map => &[0, 1, 2],
+        Layout::Line | Layout::Vector => &[0, 1],
+        Layout::Sequence => &[1, 0],
+        Layout::Split(_) => &[1, 0, 0],
+        Layout::Heads(_) => &[0, 1, 0],
+    };
+    let mut extents = [1; 3];
+    for (side, _) in sides.iter().zip(&shape).filter(|(_, extent)| **extent > 1) {
+        extents[*side] = x.extents[*side];
+    }
+    if x.layout == Layout::Vector {
+        extents = x.extents;
+    }
+    let spread = |values: Rc<Vec<f64>>| {
+        let mut all = Vec::with_capacity(extents.iter().product::<i64>() as usize);
+        for channel in 0..extents[0] {
+            for row in 0..extents[1] {
+                let columns = 0..extents[2];
+                all.extend(columns.map(|column| values[index([channel, row, column]) as usize]));
+            }
+        }
+        Rc::new(all)
+    };
+    Some(Table {
+        values: constant.values.map(spread),
+        extents,
+        scale,
+    })
 }

@@ -1,6 +1,7 @@
 //! Nodes that are taken into the layer before them.
 
 use super::constant::{Constant, Data};
+use super::elements::table;
 use super::fold::axis_of;
 use super::graph::{Attributes, Known, Outcome, Reader, Scales, Value};
 use super::proto::Node;
@@ -129,9 +130,6 @@ impl<'g> Reader<'g> {
                 return Ok(Known::Value(x.clone()));
             }
         }
-        if !single && !along_channels {
-            return Err(not_spread(x, constant));
-        }
         let numbers = Self::reals(constant, scales);
         if arithmetic == Arithmetic::Divide
             && numbers
@@ -141,7 +139,14 @@ impl<'g> Reader<'g> {
         {
             return Err(format!("the divisor `{}` contains 0", constant.name));
         }
-        Ok(self.pointwise(x, Action::Constant(arithmetic, numbers)))
+        let action = if single || along_channels {
+            Action::Constant(arithmetic, numbers)
+        } else {
+            let stored = Self::numbers(constant, scales);
+            let table = table(x, stored).ok_or_else(|| not_spread(x, constant))?;
+            Action::Table(arithmetic, table)
+        };
+        Ok(self.pointwise(x, action))
     }
 
     /// A constant less an activation.

@@ -31,8 +31,20 @@ const THOUGHTS: usize = 64;
 /// Trees that are handed back, at most.
 const HANDED_BACK: usize = 4;
 
-/// Energy (pJ) and delay (cycles).
-pub(crate) type Figures = (f64, i64);
+/// How much worse a schedule may be that lets more cores work: what is told of energies is no more exact than that, and idle cores are
+/// no reserve.
+const AS_GOOD: f64 = 0.02;
+
+/// What is said of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Figures {
+    /// In pJ.
+    pub(crate) energy: f64,
+    /// In cycles.
+    pub(crate) delay: i64,
+    /// Cores that work.
+    pub(crate) cores: usize,
+}
 
 /// What decides on a tree.
 pub(crate) type Judge<'j, E> =
@@ -137,6 +149,7 @@ pub(crate) fn refine<E: Send + From<Impossible>>(
             }
         }
         climb.climb(&mut searcher, &mut course, &mut ask);
+        climb.prefer_busy_cores();
         drop(tasks);
         searcher.evaluator.terse = false;
         let mut judged = Vec::new();
@@ -156,7 +169,7 @@ pub(crate) fn refine<E: Send + From<Impossible>>(
 /// Goes on from the best.
 struct Climb<'o> {
     options: &'o Options,
-    /// The best so far, best first; no two with the same figures.
+    /// The best so far, best first, and the best of each that lets more cores work; no two with the same figures.
     best: Vec<Said>,
     trees: u64,
 }
@@ -181,7 +194,8 @@ impl Climb<'_> {
                 }
                 None => continue,
             };
-            let score = self.options.objective.of(figures.0, figures.1 as f64);
+            let objective = self.options.objective;
+            let score = objective.of(figures.energy, figures.delay as f64);
             // Of equals the newest is gone on from.
             if let Some(equal) = self.best.iter_mut().find(|other| other.figures == figures) {
                 equal.state = state;
@@ -196,12 +210,38 @@ impl Climb<'_> {
                     score,
                 },
             );
-            self.best.truncate(HANDED_BACK);
+            // The best, and those that let more cores work than any that is better.
+            let (mut rank, mut most) = (0, 0);
+            self.best.retain(|said| {
+                let wider = said.figures.cores > most;
+                (rank, most) = (rank + 1, most.max(said.figures.cores));
+                rank <= HANDED_BACK || wider
+            });
         }
         match wrong {
             Some(error) if self.best.is_empty() => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// Puts the schedule first that lets most cores work of those that are as good as the best.
+    fn prefer_busy_cores(&mut self) {
+        let most = self.best.first().map_or(0.0, |best| best.score) * (1.0 + AS_GOOD);
+        let as_good = self.best.iter().take_while(|said| said.score <= most);
+        let widest = as_good
+            .enumerate()
+            .max_by_key(|(rank, said)| (said.figures.cores, std::cmp::Reverse(*rank)));
+        if let Some((rank, _)) = widest {
+            self.best[..=rank].rotate_right(1);
+        }
+    }
+
+    /// Where a change of a round begins: one half at the best, the other where more cores work, if that is elsewhere.
+    fn origin(&self, number: usize) -> Option<&State> {
+        let best = self.best.first()?;
+        let busier = |said: &&Said| said.figures.cores > best.figures.cores;
+        let other = self.best.iter().find(busier).filter(|_| number % 2 == 1);
+        Some(&other.unwrap_or(best).state)
     }
 
     fn climb<E>(
@@ -222,18 +262,18 @@ impl Climb<'_> {
             if left == 0 || course.is_over(round) {
                 break;
             }
-            let Some(now) = self.best.first().map(|said| said.state.clone()) else {
-                break;
-            };
-            let most = now.score(objective) * WORTH;
             let count = left.min(ABREAST as u64) as usize;
             let mut next = Vec::with_capacity(count);
-            for _ in 0..count * THOUGHTS {
-                if next.len() == count {
-                    break;
-                }
-                let change = moves::neighbour(searcher, &now, &mut rng);
-                next.extend(change.filter(|next| next.score(objective) <= most));
+            for number in 0..count {
+                let Some(now) = self.origin(number) else {
+                    return;
+                };
+                let most = now.score(objective) * WORTH;
+                let change = (0..THOUGHTS).find_map(|_| {
+                    let change = moves::neighbour(searcher, now, &mut rng);
+                    change.filter(|next| next.score(objective) <= most)
+                });
+                next.extend(change);
             }
             asked += count as u64;
             let began = Instant::now();

@@ -42,7 +42,11 @@ fn array(bytes: &[u8]) -> Array {
 fn arrays(written: &Written) -> HashMap<String, Arrays> {
     let mut all: HashMap<String, Arrays> = HashMap::new();
     for (name, bytes) in written.arrays().unwrap() {
-        let (layer, role) = name.trim_end_matches(".npy").rsplit_once('_').unwrap();
+        let name = name.trim_end_matches(".npy");
+        let (layer, role) = match name.rsplit_once('_') {
+            Some((layer, role)) if !name.starts_with("constant_") => (layer, role),
+            _ => (name, "weight"),
+        };
         let arrays = all.entry(layer.to_owned()).or_default();
         match role {
             "k" => arrays.k = array(bytes),
@@ -198,6 +202,40 @@ fn a_single_row_or_column_goes_with_all_of_the_other() {
             .map(|real| (real + 0.5).floor().clamp(-128.0, 127.0) as i8)
             .collect();
         assert_eq!(computed(graph, &noise), expected);
+    }
+}
+
+#[test]
+fn constants_stand_beside_each_element() {
+    // Steps of inputs are 1/64, and so are those of a table up to 1; those of a sum up to 2 are 1/32.
+    let sum = |of: &dyn Fn(usize) -> f64| -> Vec<i8> {
+        let real = |i: usize| (f64::from(noise(i)) / 64.0 + of(i)) * 32.0;
+        (0..60)
+            .map(|i| (real(i) + 0.5).floor().clamp(-128.0, 127.0) as i8)
+            .collect()
+    };
+    let entry = |i: usize| (64 - i * 7 % 65) as f32 / 64.0;
+    // Input and output are channels, rows and columns; a sequence in the file is positions, features.
+    for (shape, table, place) in [
+        (
+            vec![1, 3, 4, 5],
+            vec![3, 4, 5],
+            &(|i| i) as &dyn Fn(usize) -> usize,
+        ),
+        (vec![1, 3, 4, 5], vec![4, 5], &|i| i % 20),
+        (vec![1, 3, 4, 5], vec![1, 3, 1, 5], &|i| i / 20 * 5 + i % 5),
+        (vec![1, 12, 5], vec![1, 12, 5], &|i| i % 12 * 5 + i / 12),
+        (vec![1, 12, 5], vec![12, 1], &|i| i % 12),
+    ] {
+        let mut graph = Graph::default();
+        graph.input_of(&shape);
+        let count: i64 = table.iter().product();
+        let numbers: Vec<f32> = (0..count as usize).map(entry).collect();
+        let constant = graph.floats(&table, &numbers);
+        graph.add(&Node::new("Add", "sum", &["input", &constant]));
+        graph.output("sum");
+        let expected = sum(&|i| f64::from(entry(place(i))));
+        assert_eq!(computed(graph, &noise), expected, "{table:?}");
     }
 }
 
