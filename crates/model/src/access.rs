@@ -137,6 +137,18 @@ impl Pattern {
         }
     }
 
+    /// The runs from one of them on.
+    fn runs_from(&self, run: u64) -> Runs<'_> {
+        let (mut runs, mut rest) = (self.runs(), run);
+        for (index, l) in runs.index.iter_mut().zip(&self.loops) {
+            *index = rest % l.count;
+            rest /= l.count;
+            let step = l.stride.wrapping_mul(*index as i64);
+            runs.at = runs.at.wrapping_add(step);
+        }
+        runs
+    }
+
     /// The last position at which the pattern enumerates the byte at an offset; `None` where it does not touch it, or has more
     /// than 2^64 bytes.
     pub fn position(&self, at: u64) -> Option<u64> {
@@ -164,13 +176,24 @@ impl Pattern {
         u64::try_from(at).ok()
     }
 
-    /// Start and size of each piece of the bytes at these positions.
+    /// Start and size of each piece of the bytes at these positions, as far as the pattern has them. Only for patterns that
+    /// [fit](Pattern::fits) their buffer.
     pub fn pieces(&self, positions: std::ops::Range<u64>, mut visit: impl FnMut(u64, u64)) {
-        let mut at = positions.start;
-        while let Some(low) = self.offset_of(at).filter(|_| at < positions.end) {
-            let size = (self.run - at % self.run).min(positions.end - at);
-            visit(low, size);
+        let (mut at, end) = (
+            positions.start,
+            positions.end.min(self.bytes().unwrap_or(0)),
+        );
+        if at >= end {
+            return;
+        }
+        for start in self.runs_from(at / self.run) {
+            let within = at % self.run;
+            let size = (self.run - within).min(end - at);
+            visit(start + within, size);
             at += size;
+            if at >= end {
+                break;
+            }
         }
     }
 
@@ -364,6 +387,10 @@ mod tests {
                 prop_assert_eq!(last.and_then(|position| pattern.offset_of(position)), last.map(|_| at));
             }
             prop_assert_eq!(pattern.offset_of(want.len() as u64), None);
+            let (from, to) = (want.len() as u64 / 3, want.len() as u64 * 2 / 3);
+            let mut pieces = Vec::new();
+            pattern.pieces(from..to, |start, size| pieces.extend(start..start + size));
+            prop_assert_eq!(&pieces, &want[from as usize..to as usize]);
             let extent = pattern.extent();
             if let (Some(low), Some(high)) = (want.iter().min(), want.iter().max()) {
                 prop_assert_eq!(extent, i128::from(*low)..i128::from(*high) + 1);

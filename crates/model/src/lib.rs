@@ -101,8 +101,8 @@ pub use info::{Info, Node, TensorInfo, Value};
 pub use kernel::{Dependence, Doubt, Fault, Grade, Kernel, Zero};
 pub use limits::Limits;
 pub use program::{
-    Buffer, Demand, Interface, Location, Memory, MemoryKind, Piece, PieceOrder, Port, Program,
-    Queue, Resource, Role, Span, Task, Tensors,
+    Buffer, Demand, Interface, Lint, Location, Memory, MemoryKind, Piece, PieceOrder, Port,
+    Program, Queue, Resource, Role, Span, Task, Tensors,
 };
 pub use random::SplitMix64;
 pub use storage::{NoRoom, Storage, zeroed};

@@ -12,6 +12,7 @@ use crate::text::Text;
 use crate::time::Time;
 use index_vec::IndexVec;
 use std::borrow::Cow;
+use std::fmt;
 
 /// A compiled program. See the [crate docs](crate) for what it means, and [`Builder`](crate::Builder) for how to make one.
 #[derive(Debug, Default)]
@@ -65,8 +66,14 @@ pub struct Program<'a> {
     pub parts: IndexVec<PartId, String>,
     /// The text that locations point into, where the file is one: their places then have lines and columns.
     pub text: Text<'a>,
-    /// What lowering found that keeps the program from nothing, but that people should look at.
-    pub warnings: Vec<Finding>,
+    /// What the target knows to look for, besides what is proven of every program.
+    pub lint: Option<Box<dyn Lint + 'a>>,
+}
+
+/// A target's own rules over a program that could be lowered: asked by who verifies it, so that others need not wait for them.
+pub trait Lint: fmt::Debug + Send + std::marker::Sync {
+    /// What there is to say of the program that holds the lint.
+    fn check(&self, program: &Program<'_>) -> Vec<Finding>;
 }
 
 /// Which tasks belong together because they make, or take, one tensor. A byte that has been read and is then overwritten

@@ -118,28 +118,14 @@ impl Cells {
     }
 
     /// The state of a byte.
-    pub(crate) fn at(&self, byte: u64) -> State {
+    #[cfg(test)]
+    fn at(&self, byte: u64) -> State {
         let cell = self.numbers[byte as usize / CELL];
         if cell & SHARED == 0 {
             State(cell)
         } else {
             self.shared[(cell ^ SHARED) as usize][byte as usize % CELL]
         }
-    }
-
-    /// One past the last byte, at most `high`, of those from a byte on that share its cell, or more if they are alike.
-    pub(crate) fn same_until(&self, byte: u64, high: u64) -> u64 {
-        let index = byte as usize / CELL;
-        let cell = self.numbers[index];
-        if cell & SHARED != 0 {
-            return (byte + 1).min(high);
-        }
-        let end = (high as usize).div_ceil(CELL);
-        let alike = self.numbers[index..end]
-            .iter()
-            .take_while(|c| **c == cell)
-            .count();
-        (((index + alike) * CELL) as u64).min(high)
     }
 
     /// Changes the state of some bytes of one cell.
@@ -216,8 +202,6 @@ mod tests {
             for (byte, want) in (0..).zip(&naive) {
                 let state = cells.at(byte);
                 prop_assert_eq!((state.writer(), state.is_read()), *want);
-                let until = cells.same_until(byte, SIZE as u64);
-                prop_assert!((byte..until).all(|other| cells.at(other) == state) && until > byte);
             }
         }
     }

@@ -10,35 +10,39 @@ use crate::footprint::{Accesses, Use};
 use crate::marks::Marks;
 use crate::order::Order;
 use crate::race::Race;
-use crate::remnants::{Lives, Remnants};
+use crate::remnants::{Remains, Remnants};
 use crate::rules;
-use crate::written::Written;
+use crate::window::{WINDOW, Window};
+use crate::writes::Writes;
 use chipless_model::{
-    BufferId, Certainty, Dependence, Direction, Doubt, IndexVec, Pattern, Program, Role, TaskId,
-    Zero,
+    BufferId, Certainty, Dependence, Direction, Doubt, Pattern, Program, Role, TaskId, Zero,
 };
 use rustc_hash::FxHashSet;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::ops::Range;
-
-/// Bytes that are looked at when one of them is asked for.
-const AHEAD: u64 = 1024;
 
 /// Causes that are told apart; further ones count for the last.
 const CAUSES: usize = u16::MAX as usize - 1;
 
-/// Follows doubtful bytes through a program that completes. `remnants` are the readings of remnants that there are.
+/// Follows doubtful bytes through a program that completes. `gaps` are the uses that read bytes which nobody has written, in the
+/// reference order; `remnants` are the readings of remnants that there are.
 pub(crate) fn check(
     program: &Program<'_>,
     accesses: &Accesses,
     order: &Order,
+    gaps: &[u32],
     remnants: &Remnants,
     findings: &mut Findings,
 ) {
     let follow = |zeros| {
         let mut trace = Trace::new(program, accesses, remnants, zeros);
+        let mut gaps = gaps;
         for task in &order.sequence {
-            trace.task(*task);
+            let uses = accesses.of(*task);
+            let count = gaps.iter().take_while(|gap| uses.contains(gap)).count();
+            let (own, rest) = gaps.split_at(count);
+            trace.task(*task, own);
+            gaps = rest;
         }
         trace.conclude();
         trace
@@ -85,10 +89,10 @@ enum Effect {
 /// What is known of the bytes of all buffers at some point.
 struct State<'m> {
     program: &'m Program<'m>,
-    written: IndexVec<BufferId, Written>,
-    lives: Option<Lives<'m>>,
-    remnants: &'m Remnants,
-    marks: Marks,
+    writes: Writes<'m>,
+    remains: Option<Remains<'m>>,
+    /// Causes of doubt by byte.
+    marks: Marks<u16>,
     /// Where they are followed.
     zeros: Option<Zeros<'m>>,
 }
@@ -96,7 +100,7 @@ struct State<'m> {
 /// Bytes that are zero whatever the data are.
 struct Zeros<'m> {
     program: &'m Program<'m>,
-    marks: Marks,
+    marks: Marks<u8>,
 }
 
 impl<'m> Zeros<'m> {
@@ -132,30 +136,17 @@ struct View<'s, 'm> {
     state: &'s State<'m>,
     /// Numbers of the old writers whose bytes are remnants to it.
     old: &'s [u32],
-    /// The answer before.
-    seen: Cell<Option<Seen>>,
+    /// What was looked at last: kernels ask for one element after the other.
+    seen: RefCell<Option<Seen>>,
 }
 
-/// What was seen of some bytes of a buffer: none is doubtful from `start` to before `doubt`, all are from there to before `end`.
-#[derive(Clone, Copy)]
+/// What is known of some bytes of a buffer.
 struct Seen {
     buffer: BufferId,
+    /// The first of them.
     start: u64,
-    doubt: u64,
-    end: u64,
-}
-
-impl Seen {
-    /// Whether it tells the first doubtful run of some bytes.
-    fn knows(&self, buffer: BufferId, bytes: &Range<u64>) -> bool {
-        let sees = self.buffer == buffer && (self.start..self.end).contains(&bytes.start);
-        sees && (bytes.end <= self.doubt || self.doubt < self.end)
-    }
-
-    fn first(&self, bytes: &Range<u64>) -> Option<Range<u64>> {
-        let run = bytes.start.max(self.doubt)..self.end.min(bytes.end);
-        (!run.is_empty()).then_some(run)
-    }
+    /// Those that are doubtful.
+    doubtful: Window,
 }
 
 impl<'s, 'm> View<'s, 'm> {
@@ -163,24 +154,33 @@ impl<'s, 'm> View<'s, 'm> {
         View {
             state,
             old,
-            seen: Cell::new(None),
+            seen: RefCell::new(None),
         }
     }
 
-    /// The first doubtful run of some bytes, and what was seen on the way.
-    fn look(&self, buffer: BufferId, bytes: Range<u64>) -> Seen {
+    /// Where the first doubtful byte of a range is.
+    fn find(&self, buffer: BufferId, bytes: &Range<u64>) -> Option<u64> {
         let state = self.state;
         let mark = state.marks.first(buffer, bytes.clone());
-        let gap = state.unwritten(buffer, bytes.clone());
+        let gap = state.writes.first_gap(buffer, bytes.clone());
         let remnant = state.remnant(buffer, bytes.clone(), self.old);
         let runs = [mark, gap, remnant].into_iter().flatten();
-        let first = runs.min_by_key(|run| run.start);
-        let first = first.unwrap_or(bytes.end..bytes.end);
+        runs.map(|run| run.start).min()
+    }
+
+    /// What is doubtful in the window that starts at a byte.
+    fn look(&self, buffer: BufferId, start: u64) -> Seen {
+        let mut doubtful = Window::default();
+        let marks = &self.state.marks;
+        marks.add_to(&mut doubtful, buffer, start, |_| true);
+        self.state.writes.add_gaps_to(&mut doubtful, buffer, start);
+        if let Some(remains) = self.state.remains.as_ref().filter(|_| !self.old.is_empty()) {
+            remains.add_to(&mut doubtful, buffer, start, self.old);
+        }
         Seen {
             buffer,
-            start: bytes.start,
-            doubt: first.start,
-            end: first.end,
+            start,
+            doubtful,
         }
     }
 }
@@ -188,18 +188,34 @@ impl<'s, 'm> View<'s, 'm> {
 impl Doubt for View<'_, '_> {
     fn first(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
         let size = self.state.program.buffers.get(buffer)?.size;
-        let bytes = bytes.start.min(size)..bytes.end.min(size);
-        if bytes.is_empty() {
-            return None;
+        let Range { mut start, end } = bytes.start.min(size)..bytes.end.min(size);
+        let mut seen = self.seen.borrow_mut();
+        while start < end {
+            let window = start / WINDOW * WINDOW;
+            let known = seen
+                .as_ref()
+                .filter(|seen| (seen.buffer, seen.start) == (buffer, window));
+            if known.is_none() {
+                if end - start > WINDOW {
+                    start = self.find(buffer, &(start..end))?;
+                }
+                *seen = Some(self.look(buffer, start / WINDOW * WINDOW));
+            }
+            let Some(Seen {
+                start: window,
+                doubtful,
+                ..
+            }) = &*seen
+            else {
+                return None;
+            };
+            let within = start - window..(end - window).min(WINDOW);
+            if let Some(found) = doubtful.first(within) {
+                return Some(window + found.start..window + found.end);
+            }
+            start = window.saturating_add(WINDOW);
         }
-        let known = self.seen.get().filter(|seen| seen.knows(buffer, &bytes));
-        let seen = known.unwrap_or_else(|| {
-            // Kernels ask for one element after the other.
-            let end = bytes.end.max(bytes.start.saturating_add(AHEAD).min(size));
-            self.look(buffer, bytes.start..end)
-        });
-        self.seen.set(Some(seen));
-        seen.first(&bytes)
+        None
     }
 
     fn zero(&self) -> Option<&dyn Zero> {
@@ -209,40 +225,40 @@ impl Doubt for View<'_, '_> {
 }
 
 impl State<'_> {
-    /// The first bytes of a range that nobody has written.
-    fn unwritten(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
-        if matches!(
-            self.program.buffers[buffer].role,
-            Role::Constant | Role::State
-        ) {
-            return None;
-        }
-        let written = &self.written[buffer];
-        let low = written.first_missing(bytes.start, bytes.end)?;
-        Some(low..written.gap_end(low, bytes.end))
-    }
-
     /// The first bytes of a range that one of these writers wrote last.
     fn remnant(&self, buffer: BufferId, bytes: Range<u64>, old: &[u32]) -> Option<Range<u64>> {
-        let lives = self.lives.as_ref().filter(|_| !old.is_empty())?;
-        let mut at = bytes.start;
-        while at < bytes.end {
-            let end = lives.same_until(buffer, at, bytes.end);
-            if old.contains(&lives.last(buffer, at)) {
-                return Some(at..end);
-            }
-            at = end;
-        }
-        None
+        let remains = self.remains.as_ref().filter(|_| !old.is_empty())?;
+        remains.first(buffer, bytes, old)
     }
 }
 
+/// Bytes that a task writes and that depend on doubtful ones.
+#[derive(Default)]
+struct Dependent {
+    runs: Vec<(BufferId, Range<u64>)>,
+    strided: Vec<(BufferId, Pattern)>,
+}
+
+impl Dependent {
+    fn add(&mut self, buffer: BufferId, pattern: Pattern) {
+        if !pattern.loops.is_empty() {
+            return self.strided.push((buffer, pattern));
+        }
+        let bytes = pattern.offset..pattern.offset + pattern.run;
+        match self.runs.last_mut() {
+            Some((last, before)) if *last == buffer && before.end == bytes.start => {
+                before.end = bytes.end;
+            }
+            _ => self.runs.push((buffer, bytes)),
+        }
+    }
+}
+
+/// Follows doubtful bytes from task to task.
 struct Trace<'m> {
     program: &'m Program<'m>,
     accesses: &'m Accesses,
     state: State<'m>,
-    /// By footprint: all of it has been written.
-    settled: Vec<bool>,
     causes: Vec<Cause>,
     /// Causes that have been found to matter.
     reported: FxHashSet<u16>,
@@ -261,20 +277,19 @@ impl<'m> Trace<'m> {
             accesses,
             state: State {
                 program,
-                written: crate::memory::initial(program),
-                lives: Lives::new(program, accesses),
-                remnants,
+                writes: Writes::new(program, accesses),
+                remains: Remains::new(program, remnants),
                 marks: Marks::default(),
                 zeros,
             },
-            settled: vec![false; accesses.footprints()],
             causes: Vec::new(),
             reported: FxHashSet::default(),
             matters: Vec::new(),
         }
     }
 
-    fn task(&mut self, task: TaskId) {
+    /// A task; `gaps` are its uses that read bytes which nobody has written.
+    fn task(&mut self, task: TaskId, gaps: &[u32]) {
         let accesses = self.accesses;
         let uses = || {
             accesses
@@ -284,28 +299,33 @@ impl<'m> Trace<'m> {
         let mut old = Vec::new();
         let mut cause = None;
         for (index, entry) in uses().filter(|(_, e)| e.direction == Direction::Read) {
-            cause = cause.or(self.read(index, entry, &mut old));
+            let found = self.read(index, entry, gaps.contains(&index), &mut old);
+            cause = cause.or(found);
         }
-        let mut dependent: Vec<(BufferId, Pattern)> = Vec::new();
+        let mut dependent = Dependent::default();
         if let Some(cause) = cause {
+            for (_, entry) in uses() {
+                let buffer = accesses.footprint_of(entry).buffer;
+                self.state.writes.bytes(buffer);
+            }
             let view = View::new(&self.state, &old);
             let kernel = self.program.kernel(task);
             let told = kernel.dependence(&view, &mut |buffer, pattern| {
                 if self.fits(buffer, &pattern) {
-                    dependent.push((buffer, pattern));
+                    dependent.add(buffer, pattern);
                 }
             });
             match told {
                 Dependence::Bytes => {}
                 Dependence::Everything => {
-                    dependent.clear();
+                    dependent = Dependent::default();
                     for (_, entry) in uses().filter(|(_, e)| e.direction == Direction::Write) {
                         let footprint = accesses.footprint_of(entry);
-                        let patterns = accesses.fitting(footprint).map(|p| {
+                        for p in accesses.fitting(footprint) {
                             let loops = p.loops.iter().copied();
-                            (footprint.buffer, Pattern::new(p.offset, p.run, loops))
-                        });
-                        dependent.extend(patterns);
+                            let pattern = Pattern::new(p.offset, p.run, loops);
+                            dependent.add(footprint.buffer, pattern);
+                        }
                     }
                 }
                 Dependence::Control => self.matter(cause, Effect::Control(task)),
@@ -315,8 +335,8 @@ impl<'m> Trace<'m> {
             }
         }
         let zeros = self.zeros(task);
-        for (_, entry) in uses() {
-            self.apply(entry);
+        for (_, entry) in uses().filter(|(_, e)| e.direction == Direction::Write) {
+            self.write(entry);
         }
         if let Some(followed) = &mut self.state.zeros {
             for (buffer, pattern) in zeros {
@@ -325,9 +345,13 @@ impl<'m> Trace<'m> {
             }
         }
         if let Some(cause) = cause {
-            for (buffer, pattern) in dependent {
+            let marks = &mut self.state.marks;
+            for (buffer, bytes) in dependent.runs {
+                marks.set(buffer, bytes, cause);
+            }
+            for (buffer, pattern) in dependent.strided {
                 let runs = crate::access::Strided::of(&pattern).runs();
-                runs.for_each(|(low, high)| self.state.marks.set(buffer, low..high, cause));
+                runs.for_each(|(low, high)| marks.set(buffer, low..high, cause));
             }
         }
     }
@@ -353,74 +377,54 @@ impl<'m> Trace<'m> {
     }
 
     /// Looks for doubtful bytes that a task reads; their cause. Adds the old writers whose bytes are remnants to it.
-    fn read(&mut self, index: u32, entry: &Use, old: &mut Vec<u32>) -> Option<u16> {
+    fn read(&mut self, index: u32, entry: &Use, has_gap: bool, old: &mut Vec<u32>) -> Option<u16> {
         let accesses = self.accesses;
         let footprint = accesses.footprint_of(entry);
         let buffer = footprint.buffer;
-        let is_settled = self.settled[entry.footprint as usize]
-            || matches!(
-                self.program.buffers[buffer].role,
-                Role::Constant | Role::State
-            );
-        let is_exact = entry.certainty == Certainty::Exact;
-        let (mut found, mut has_gap) = (None, false);
+        let is_marked = self.state.marks.has(buffer);
+        let mut found = None;
         for (tensor, pattern) in accesses.tensors(footprint) {
-            let own: Vec<(u32, u32)> = match self.state.lives.as_ref() {
-                Some(lives) if is_exact => {
-                    let reading = lives.reading(entry.task, tensor);
-                    self.state
-                        .remnants
-                        .get(&reading)
-                        .map(|list| list.to_vec())
-                        .unwrap_or_default()
-                }
-                _ => Vec::new(),
-            };
+            let remains = self.state.remains.as_ref();
+            let remains = remains.filter(|_| entry.certainty == Certainty::Exact);
+            let own = remains.and_then(|remains| remains.of(entry.task, tensor));
+            let own: Vec<(u32, u32)> = own.unwrap_or_default().to_vec();
             let writers: Vec<u32> = own.iter().map(|(writer, _)| *writer).collect();
-            let marked = self.state.marks.has(buffer);
-            if !marked && writers.is_empty() && (is_settled || !is_exact) {
+            if !is_marked && !has_gap && writers.is_empty() {
                 continue;
             }
             for (low, high) in pattern.runs() {
                 let bytes = low..high;
-                if marked && found.is_none() {
+                if is_marked && found.is_none() {
                     let mark = self.state.marks.first(buffer, bytes.clone());
                     found = mark.map(|m| self.state.marks.at(buffer, m.start));
                 }
-                if is_exact && !is_settled && !(has_gap && found.is_some()) {
-                    let gap = self.state.unwritten(buffer, bytes.clone());
-                    if let Some(gap) = gap {
-                        has_gap = true;
-                        found = found.or_else(|| {
-                            Some(self.cause(entry.task, index, gap, Kind::NeverWritten))
-                        });
-                    }
+                if has_gap && found.is_none() {
+                    self.state.writes.bytes(buffer);
+                    let gap = self.state.writes.first_gap(buffer, bytes.clone());
+                    found = gap.map(|gap| self.cause(entry.task, index, gap, Kind::NeverWritten));
                 }
                 if !writers.is_empty() && (found.is_none() || !old.contains(&writers[0])) {
-                    let remnant = self.state.remnant(buffer, bytes, &writers);
-                    if let Some(remnant) = remnant {
-                        old.extend(
-                            writers
-                                .iter()
-                                .filter(|w| !old.contains(w))
-                                .collect::<Vec<_>>(),
-                        );
-                        found = found.or_else(|| {
-                            let lives = self.state.lives.as_ref();
-                            let writer = lives.map_or(0, |l| l.last(buffer, remnant.start));
-                            let (old, new) = own
-                                .iter()
-                                .copied()
-                                .find(|(old, _)| *old == writer)
-                                .unwrap_or((writer, 0));
-                            Some(self.cause(entry.task, index, remnant, Kind::Remnant { old, new }))
-                        });
-                    }
+                    let Some(remnant) = self.state.remnant(buffer, bytes, &writers) else {
+                        continue;
+                    };
+                    old.extend(
+                        writers
+                            .iter()
+                            .filter(|w| !old.contains(w))
+                            .collect::<Vec<_>>(),
+                    );
+                    found = found.or_else(|| {
+                        let remains = self.state.remains.as_ref();
+                        let writer = remains.map_or(0, |r| r.at(buffer, remnant.start));
+                        let mut pairs = own.iter().copied();
+                        let pair = pairs.find(|(old, _)| *old == writer);
+                        let (old, new) = pair.unwrap_or((writer, 0));
+                        Some(self.cause(entry.task, index, remnant, Kind::Remnant { old, new }))
+                    });
+                } else if found.is_some() && writers.is_empty() {
+                    break;
                 }
             }
-        }
-        if is_exact && !is_settled && !has_gap {
-            self.settled[entry.footprint as usize] = true;
         }
         found
     }
@@ -439,32 +443,28 @@ impl<'m> Trace<'m> {
         self.causes.len() as u16
     }
 
-    /// What a task leaves behind.
-    fn apply(&mut self, entry: &Use) {
+    /// What a task writes has been written, and what it overwrites is forgotten.
+    fn write(&mut self, entry: &Use) {
         let footprint = self.accesses.footprint_of(entry);
-        if let Some(lives) = self.state.lives.as_mut() {
-            lives.task(self.accesses, entry, footprint);
-        }
-        if entry.direction == Direction::Read {
-            return;
-        }
         let buffer = footprint.buffer;
-        let is_settled = std::mem::replace(&mut self.settled[entry.footprint as usize], true);
+        // What has too many runs was reported when it was looked at first.
+        _ = self.state.writes.add(entry, footprint);
+        let patterns = || self.accesses.fitting(footprint).flat_map(|p| p.runs());
+        if let Some(remains) = &mut self.state.remains {
+            remains.overwrite(entry, buffer, patterns());
+        }
         let clears = entry.certainty == Certainty::Exact && self.state.marks.has(buffer);
-        let zeros = self.state.zeros.as_ref();
-        let ends_zeros = zeros.is_some_and(|zeros| zeros.marks.has(buffer));
-        if is_settled && !clears && !ends_zeros {
+        let zeros = self.state.zeros.as_mut().map(|zeros| &mut zeros.marks);
+        let mut zeros = zeros.filter(|zeros| zeros.has(buffer));
+        if !clears && zeros.is_none() {
             return;
         }
-        for (low, high) in self.accesses.fitting(footprint).flat_map(|p| p.runs()) {
-            if !is_settled {
-                self.state.written[buffer].insert(low, high);
-            }
+        for (low, high) in patterns() {
             if clears {
                 self.state.marks.clear(buffer, low..high);
             }
-            if let Some(zeros) = self.state.zeros.as_mut().filter(|_| ends_zeros) {
-                zeros.marks.clear(buffer, low..high);
+            if let Some(zeros) = &mut zeros {
+                zeros.clear(buffer, low..high);
             }
         }
     }

@@ -69,6 +69,11 @@ impl Filled {
             .all(|(low, high)| bytes.first_missing(low, high).is_none())
     }
 
+    /// Byte by byte, where that has been [found out](Filled::bytes) since the last bytes were added.
+    pub(crate) fn settled(&self) -> &Written {
+        &self.bytes
+    }
+
     /// Byte by byte.
     pub(crate) fn bytes(&mut self, pitch: u64) -> &mut Written {
         let rows = self.rows.iter_mut();

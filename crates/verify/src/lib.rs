@@ -104,6 +104,8 @@ mod semaphore;
 mod shadow;
 mod stuck;
 mod usage;
+mod window;
+mod writes;
 mod written;
 
 pub use chipless_sim::Verified;
@@ -123,8 +125,8 @@ pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<
     if let Err(what) = program.well_formed() {
         return Err(vec![rules::MALFORMED.at(Place::file(), what)]);
     }
-    for warning in &program.warnings {
-        findings.add(warning.rule, (0, 0, 0), || warning.clone());
+    for finding in program.lint.iter().flat_map(|lint| lint.check(program)) {
+        findings.add(finding.rule, (0, 0, 0), || finding);
     }
     layout::check(program, &mut findings);
     let find_order = || Order::find(program);

@@ -3,7 +3,6 @@
 use crate::access::range;
 use crate::clock::reaches;
 use crate::doubt;
-use crate::filled::Filled;
 use crate::findings::Findings;
 use crate::footprint::{Accesses, Footprint, Use};
 use crate::order::Order;
@@ -12,27 +11,9 @@ use crate::race::{Race, connections};
 use crate::remnants::Lives;
 use crate::rules;
 use crate::shadow::{Record, Shadow};
-use crate::written::Written;
-use chipless_model::{Buffer, BufferId, Certainty, Direction, IndexVec, Program, Role, TaskId};
+use crate::writes::{TooManyRuns, Writes};
+use chipless_model::{BufferId, Certainty, Direction, IndexVec, Program, Role, TaskId};
 use rustc_hash::FxHashMap;
-
-/// Runs that are looked at one by one, in the whole program. Beyond, strided accesses are taken for their extent.
-const RUNS: u64 = 1 << 26;
-
-/// What has been written before the first task: what the host gives and what the file holds.
-pub(crate) fn initial(program: &Program<'_>) -> IndexVec<BufferId, Written> {
-    let written = |buffer: &Buffer<'_>| {
-        let known = if buffer.role == Role::Input {
-            buffer.size
-        } else {
-            buffer.initial.len() as u64
-        };
-        let mut written = Written::default();
-        written.insert(0, known.min(buffer.size));
-        written
-    };
-    program.buffers.iter().map(written).collect()
-}
 
 /// Reports races, reads of bytes that hold nothing of worth, and outputs that are not there when the program is done.
 pub(crate) fn check(
@@ -48,14 +29,12 @@ pub(crate) fn check(
         order,
         findings,
         shadows: program.buffers.iter().map(|_| Shadow::default()).collect(),
-        written: initial(program).into_iter().map(Filled::new).collect(),
-        known: vec![Known::default(); accesses.footprints()],
+        writes: Writes::new(program, accesses),
+        gaps: Vec::new(),
         places: vec![0; accesses.footprints()],
-        runs: RUNS,
         suspects: Vec::new(),
         overlaps: FxHashMap::default(),
         lives: Lives::new(program, accesses),
-        reads_unwritten: false,
     };
     for task in &order.sequence {
         memory.task(*task);
@@ -66,18 +45,10 @@ pub(crate) fn check(
     memory.outputs();
     let remnants = memory.lives.as_ref().map(Lives::remnants);
     let remnants = remnants.unwrap_or_default();
-    if memory.reads_unwritten || !remnants.is_empty() {
-        doubt::check(program, accesses, order, &remnants, findings);
+    if !memory.gaps.is_empty() || !remnants.is_empty() {
+        let gaps = &memory.gaps;
+        doubt::check(program, accesses, order, gaps, &remnants, findings);
     }
-}
-
-/// What is known of a footprint. Bytes that have been written stay written.
-#[derive(Clone, Copy, Debug, Default)]
-struct Known {
-    /// All of it has been written: it may be read.
-    readable: bool,
-    /// It is among the written bytes.
-    written: bool,
 }
 
 struct Memory<'m, 'p, 'a> {
@@ -86,20 +57,16 @@ struct Memory<'m, 'p, 'a> {
     order: &'m Order,
     findings: &'m mut Findings,
     shadows: IndexVec<BufferId, Shadow>,
-    written: IndexVec<BufferId, Filled>,
-    /// By footprint.
-    known: Vec<Known>,
+    writes: Writes<'p>,
+    /// Uses that read bytes which none before them has written, in the reference order.
+    gaps: Vec<u32>,
     /// By footprint, where the shadow has the cell of its first extent, perhaps.
     places: Vec<u32>,
-    /// Runs that may still be looked at.
-    runs: u64,
     /// Accesses that the current one may race with.
     suspects: Vec<u32>,
     /// What is known of pairs of footprints.
     overlaps: FxHashMap<(u32, u32), Overlap>,
     lives: Option<Lives<'m>>,
-    /// Whether any task reads bytes that none before it has written.
-    reads_unwritten: bool,
 }
 
 impl Memory<'_, '_, '_> {
@@ -110,7 +77,11 @@ impl Memory<'_, '_, '_> {
             let footprint = accesses.footprint_of(entry);
             if entry.certainty == Certainty::Exact {
                 if entry.direction == Direction::Read {
-                    self.initialised(entry, footprint);
+                    match self.writes.lacks(entry, footprint) {
+                        Ok(false) => {}
+                        Ok(true) => self.gaps.push(index),
+                        Err(TooManyRuns) => self.too_hard(entry),
+                    }
                 } else {
                     self.allowed(entry, footprint);
                 }
@@ -121,47 +92,20 @@ impl Memory<'_, '_, '_> {
             if let Some(lives) = self.lives.as_mut() {
                 lives.task(accesses, entry, footprint);
             }
+        }
+        for index in accesses.of(task) {
+            let entry = accesses.entry(index);
             if entry.direction == Direction::Write {
-                self.write(entry, footprint);
+                let added = self.writes.add(entry, accesses.footprint_of(entry));
+                if let Err(TooManyRuns) = added {
+                    self.too_hard(entry);
+                }
             }
         }
         if let Some(completion) = self.order.completion.as_ref()
             && !reaches(completion, self.order.completion(task))
         {
             self.after_completion(task);
-        }
-    }
-
-    /// Whether every byte of a read has been written.
-    fn initialised(&mut self, entry: &Use, footprint: &Footprint) {
-        let buffer = &self.program.buffers[footprint.buffer];
-        if matches!(buffer.role, Role::Constant | Role::State)
-            || self.reads_unwritten
-            || self.known[entry.footprint as usize].readable
-        {
-            return;
-        }
-        let written = &mut self.written[footprint.buffer];
-        let pitch = self.accesses.pitch(footprint.buffer);
-        let mut extents = footprint.extents.iter();
-        if extents.all(|extent| written.covers(*extent, pitch)) {
-            self.known[entry.footprint as usize].readable = true;
-            return;
-        }
-        let patterns = self.accesses.fitting(footprint);
-        let total = patterns
-            .clone()
-            .fold(0u64, |n, p| n.saturating_add(p.runs().total));
-        let Some(left) = self.runs.checked_sub(total) else {
-            return self.too_hard(entry);
-        };
-        self.runs = left;
-        let written = written.bytes(pitch);
-        let is_missing = |(low, high)| written.first_missing(low, high).is_some();
-        if patterns.flat_map(|p| p.runs()).any(is_missing) {
-            self.reads_unwritten = true;
-        } else {
-            self.known[entry.footprint as usize].readable = true;
         }
     }
 
@@ -248,33 +192,6 @@ impl Memory<'_, '_, '_> {
         self.suspects = suspects;
     }
 
-    fn write(&mut self, entry: &Use, footprint: &Footprint) {
-        let known = &mut self.known[entry.footprint as usize];
-        if std::mem::replace(&mut known.written, true) {
-            return;
-        }
-        known.readable = true;
-        let written = &mut self.written[footprint.buffer];
-        let pitch = self.accesses.pitch(footprint.buffer);
-        let extents = footprint.extents.iter();
-        if extents.clone().all(|extent| extent.whole) {
-            return extents.for_each(|extent| written.fill(*extent, pitch));
-        }
-        let patterns = self.accesses.fitting(footprint);
-        let total = patterns
-            .clone()
-            .fold(0u64, |n, p| n.saturating_add(p.runs().total));
-        if let Some(left) = self.runs.checked_sub(total) {
-            self.runs = left;
-            for (low, high) in patterns.flat_map(|p| p.runs()) {
-                written.insert(low, high);
-            }
-        } else {
-            extents.for_each(|extent| written.fill(*extent, pitch));
-            self.too_hard(entry);
-        }
-    }
-
     fn too_hard(&mut self, entry: &Use) {
         let program = self.program;
         self.findings.add(&rules::OVERLAP_BOUND, (0, 0, 0), || {
@@ -334,7 +251,7 @@ impl Memory<'_, '_, '_> {
                 continue;
             };
             let size = port.bytes().unwrap_or(u64::MAX).min(buffer.size);
-            let written = self.written[port.buffer].bytes(self.accesses.pitch(port.buffer));
+            let written = self.writes.bytes(port.buffer);
             let Some(low) = written.first_missing(0, size) else {
                 continue;
             };

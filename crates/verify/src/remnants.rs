@@ -7,9 +7,14 @@
 
 use crate::cells::{Cells, State};
 use crate::footprint::{Accesses, Footprint, Use};
-use chipless_model::{BufferId, Certainty, Direction, IndexVec, Program, Role, TaskId, Tensors};
+use crate::marks::Marks;
+use crate::window::Window;
+use chipless_model::{
+    Buffer, BufferId, Certainty, Direction, IndexVec, Program, Role, TaskId, Tensors,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// Bytes of a buffer that are followed, at most.
 const MOST: u64 = 1 << 32;
@@ -26,6 +31,26 @@ type Reading = (u32, u8);
 /// For each reading, the writers whose bytes in it are remnants, with one that ended them.
 pub(crate) type Remnants = FxHashMap<Reading, SmallVec<[(u32, u32); 2]>>;
 
+/// Whether bytes of a buffer may be remnants.
+fn is_followed(buffer: &Buffer<'_>) -> bool {
+    buffer.role == Role::Scratch && buffer.size <= MOST
+}
+
+/// The reading of one of a task's tensors.
+fn reading(tensors: &Tensors, task: TaskId, tensor: u8) -> Reading {
+    (
+        tensors.readers.get(task).copied().unwrap_or(u32::MAX),
+        tensor,
+    )
+}
+
+/// The number of who writes by an access.
+fn writer(tensors: &Tensors, entry: &Use) -> u32 {
+    let number = tensors.writers.get(entry.task);
+    let number = number.filter(|_| entry.certainty == Certainty::Exact);
+    number.map_or(ANYBODY, |number| number + 1)
+}
+
 /// The last writer of every byte, followed from task to task.
 #[derive(Debug)]
 pub(crate) struct Lives<'t> {
@@ -41,12 +66,8 @@ impl<'t> Lives<'t> {
     /// At the start; `None` for programs that update tensors in place.
     pub(crate) fn new(program: &'t Program<'_>, accesses: &Accesses) -> Option<Lives<'t>> {
         let tensors = program.tensors.as_ref()?;
-        let is_followed = |id: BufferId| {
-            let buffer = &program.buffers[id];
-            buffer.role == Role::Scratch && accesses.is_written(id) && buffer.size <= MOST
-        };
-        let cells = |(id, buffer): (BufferId, &chipless_model::Buffer<'_>)| {
-            is_followed(id).then(|| Cells::new(buffer.size))
+        let cells = |(id, buffer): (BufferId, &Buffer<'_>)| {
+            (is_followed(buffer) && accesses.is_written(id)).then(|| Cells::new(buffer.size))
         };
         Some(Lives {
             tensors,
@@ -56,34 +77,16 @@ impl<'t> Lives<'t> {
         })
     }
 
-    /// The reading of one of a task's tensors.
-    pub(crate) fn reading(&self, task: TaskId, tensor: u8) -> Reading {
-        let reader = self.tensors.readers.get(task).copied();
-        (reader.unwrap_or(u32::MAX), tensor)
-    }
-
     /// The writers of all that a task and those of its group have read so far.
     pub(crate) fn sources(&self, task: TaskId) -> Vec<u32> {
         let mut writers: Vec<u32> = (0..=TENSORS)
-            .filter_map(|tensor| self.read.get(&self.reading(task, tensor)))
+            .filter_map(|tensor| self.read.get(&reading(self.tensors, task, tensor)))
             .flatten()
             .copied()
             .collect();
         writers.sort_unstable();
         writers.dedup();
         writers
-    }
-
-    /// The last writer of a byte; 0 where there is none.
-    pub(crate) fn last(&self, buffer: BufferId, byte: u64) -> u32 {
-        let cells = self.buffers[buffer].as_ref();
-        cells.map_or(ANYBODY, |cells| cells.at(byte).writer())
-    }
-
-    /// Bytes from one on that have the same writer.
-    pub(crate) fn same_until(&self, buffer: BufferId, byte: u64, high: u64) -> u64 {
-        let cells = self.buffers[buffer].as_ref();
-        cells.map_or(high, |cells| cells.same_until(byte, high))
     }
 
     /// A task's accesses to a buffer.
@@ -96,9 +99,8 @@ impl<'t> Lives<'t> {
             if !is_exact {
                 return;
             }
-            let reader = self.tensors.readers.get(entry.task).copied();
             for (tensor, pattern) in accesses.tensors(footprint) {
-                let reading = (reader.unwrap_or(u32::MAX), tensor);
+                let reading = reading(self.tensors, entry.task, tensor);
                 let writers = self.read.entry(reading).or_default();
                 let mut last = u32::MAX;
                 for (low, high) in pattern.runs() {
@@ -115,14 +117,7 @@ impl<'t> Lives<'t> {
             }
             return;
         }
-        let writer = if is_exact {
-            self.tensors
-                .writers
-                .get(entry.task)
-                .map_or(ANYBODY, |n| n + 1)
-        } else {
-            ANYBODY
-        };
+        let writer = writer(self.tensors, entry);
         let ended = &mut self.ended;
         let mut last = u32::MAX;
         for pattern in accesses.fitting(footprint) {
@@ -164,5 +159,88 @@ impl<'t> Lives<'t> {
             }
         }
         found
+    }
+}
+
+/// Where remnants lie, once it is known whose bytes they are: the last writer of each byte, if it is one of these.
+pub(crate) struct Remains<'r> {
+    program: &'r Program<'r>,
+    tensors: &'r Tensors,
+    remnants: &'r Remnants,
+    /// Whose bytes are remnants to some reading.
+    old: FxHashSet<u32>,
+    writers: Marks<u32>,
+}
+
+impl<'r> Remains<'r> {
+    /// At the start; `None` where there are no remnants.
+    pub(crate) fn new(program: &'r Program<'r>, remnants: &'r Remnants) -> Option<Remains<'r>> {
+        let tensors = program.tensors.as_ref().filter(|_| !remnants.is_empty())?;
+        Some(Remains {
+            program,
+            tensors,
+            remnants,
+            old: remnants.values().flatten().map(|(old, _)| *old).collect(),
+            writers: Marks::default(),
+        })
+    }
+
+    /// The writers whose bytes are remnants in a tensor that a task reads, each with one that ended it.
+    pub(crate) fn of(&self, task: TaskId, tensor: u8) -> Option<&[(u32, u32)]> {
+        let found = self.remnants.get(&reading(self.tensors, task, tensor))?;
+        Some(found)
+    }
+
+    /// Notes what an access writes.
+    pub(crate) fn overwrite(
+        &mut self,
+        entry: &Use,
+        buffer: BufferId,
+        runs: impl Iterator<Item = (u64, u64)>,
+    ) {
+        let writer = writer(self.tensors, entry);
+        if self.old.contains(&writer) {
+            if is_followed(&self.program.buffers[buffer]) {
+                runs.for_each(|(low, high)| self.writers.set(buffer, low..high, writer));
+            }
+        } else if self.writers.has(buffer) {
+            runs.for_each(|(low, high)| self.writers.clear(buffer, low..high));
+        }
+    }
+
+    /// The last writer of a byte, if its bytes are remnants to anybody; 0 otherwise.
+    pub(crate) fn at(&self, buffer: BufferId, byte: u64) -> u32 {
+        self.writers.at(buffer, byte)
+    }
+
+    /// Adds those bytes of a window from `start` on that one of these writers wrote last.
+    pub(crate) fn add_to(
+        &self,
+        window: &mut Window,
+        buffer: BufferId,
+        start: u64,
+        writers: &[u32],
+    ) {
+        let is_old = |writer| writers.contains(&writer);
+        self.writers.add_to(window, buffer, start, is_old);
+    }
+
+    /// The first bytes of a range that one of these writers wrote last.
+    pub(crate) fn first(
+        &self,
+        buffer: BufferId,
+        bytes: Range<u64>,
+        writers: &[u32],
+    ) -> Option<Range<u64>> {
+        let mut at = bytes.start;
+        while let Some(found) = self.writers.first(buffer, at..bytes.end) {
+            let is_old = |byte: &u64| writers.contains(&self.at(buffer, *byte));
+            if let Some(start) = found.clone().find(is_old) {
+                let end = (start..found.end).find(|byte| !is_old(byte));
+                return Some(start..end.unwrap_or(found.end));
+            }
+            at = found.end;
+        }
+        None
     }
 }

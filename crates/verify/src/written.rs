@@ -1,13 +1,14 @@
 //! Which bytes of a buffer have been written. Most buffers are written in a few pieces, which are kept as ranges; of the others whole pages are
 //! ranges, however long, and each byte of the rest has a bit.
 
+use crate::window::{WINDOW, WORD, Window, words};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
-const WORDS: usize = (PAGE / 64) as usize;
+const WORDS: usize = PAGE as usize / WORD;
 
 /// Ranges, at most, that are looked at one after the other.
 const FEW: usize = 8;
@@ -64,6 +65,32 @@ impl Written {
                 next.map_or(high, |range| range.0.clamp(low, high))
             }
             Written::Many(pages) => pages.first(low, high, true).unwrap_or(high),
+        }
+    }
+
+    /// Adds those bytes of a window from `start` on that are not in the set.
+    pub(crate) fn add_missing_to(&self, window: &mut Window, start: u64) {
+        let end = start.saturating_add(WINDOW);
+        match self {
+            Written::Few(ranges) => {
+                let mut at = start;
+                for (low, high) in ranges.iter().filter(|range| range.1 > start) {
+                    let low = low.clamp(&at, &end);
+                    window.add(at - start..low - start);
+                    at = (*high).clamp(at, end);
+                }
+                window.add(at - start..end - start);
+            }
+            Written::Many(pages) => {
+                let page = start / PAGE;
+                if let Some(bits) = pages.partial.get(&page) {
+                    let first = (start % PAGE) as usize / WORD;
+                    let bits = bits[first..].iter();
+                    window.0.iter_mut().zip(bits).for_each(|(w, b)| *w |= !b);
+                } else if pages.full_until(page).is_none() {
+                    window.add(0..WINDOW);
+                }
+            }
         }
     }
 }
@@ -142,7 +169,7 @@ impl Pages {
                 let (first, last) = (at % PAGE, at % PAGE + (end - at));
                 let found = words(first as usize, last as usize).find_map(|(word, mask)| {
                     let found = wanted(bits[word]) & mask;
-                    (found != 0).then(|| word as u64 * 64 + u64::from(found.trailing_zeros()))
+                    (found != 0).then(|| (word * WORD) as u64 + u64::from(found.trailing_zeros()))
                 });
                 if let Some(found) = found {
                     return Some(page * PAGE + found);
@@ -221,15 +248,6 @@ fn mark(bits: &mut [u64; WORDS], first: usize, last: usize) -> bool {
         is_full &= bits[word] == u64::MAX;
     }
     is_full && bits.iter().all(|word| *word == u64::MAX)
-}
-
-/// Words of a page and their bits from `first` to before `last`.
-fn words(first: usize, last: usize) -> impl Iterator<Item = (usize, u64)> {
-    (first / 64..last.div_ceil(64)).map(move |word| {
-        let low = first.saturating_sub(word * 64);
-        let high = (last - word * 64).min(64);
-        (word, (u64::MAX >> (64 - (high - low))) << low)
-    })
 }
 
 #[cfg(test)]

@@ -10,6 +10,11 @@ use std::io::Read as _;
 /// Bytes of a trace after it was unpacked, at most.
 const MAX_TRACE: u64 = 1 << 30;
 
+/// The layer that a label names: the compiler writes `layer?t_Operation/part`.
+pub(crate) fn layer_of(label: &str) -> Option<&str> {
+    label.rsplit_once('?').map(|(layer, _)| layer)
+}
+
 /// What the compiler planned: the events of each lane, named by process and thread, in order of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {

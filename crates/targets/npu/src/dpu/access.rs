@@ -73,7 +73,7 @@ impl Workload {
     }
 
     /// What the workload writes: nothing where its sums stay in the accumulators.
-    fn written(&self, visit: &mut dyn FnMut(Region)) {
+    pub fn written(&self, visit: &mut dyn FnMut(Region)) {
         if self.continued {
             return;
         }

@@ -5,15 +5,15 @@
 
 use super::access::Known;
 use super::activations::Tensor;
-use super::geometry::Slide;
+use super::geometry::{Geometry, Slide};
 use super::swizzle::Swizzle;
 use super::weights::{Entry, Weights, bits, count_bits};
 use super::workload::{ACCUMULATORS, Operation, Workload};
-use super::zeros::Zero;
 use chipless_model::Dependence;
+use std::ops::Range;
 
-/// Whether any byte from one to before another of the own tile is in doubt.
-type Doubtful<'a> = &'a dyn Fn(u64, u64) -> bool;
+/// The first run of such bytes from one to before another of the own tile: of bytes in doubt, or of those not known to be zero.
+pub(super) type First<'a> = &'a dyn Fn(u64, u64) -> Option<Range<u64>>;
 
 /// Elements of a window, `[y][x][c]`, and which of them are in doubt.
 pub(super) struct Window {
@@ -35,15 +35,15 @@ impl Window {
 
 impl Workload {
     /// Tells `visit` tile, start and size of written bytes that depend on bytes in doubt, and `leave` start and size of those in the
-    /// accumulators. `known(offset, size)` as for [`accesses_with`](Workload::accesses_with); `accumulated` says whether any of the
-    /// sums that an earlier workload left in these bytes of the accumulators is in doubt. `zero` tells bytes that are zero, where that
+    /// accumulators. `known(offset, size)` as for [`accesses_with`](Workload::accesses_with); `accumulated` tells the doubtful bytes of the
+    /// sums that an earlier workload left in the accumulators. `zero` tells the first bytes that are not known to be zero, where that
     /// was followed.
     pub fn dependence(
         &self,
         known: Known<'_>,
-        doubtful: Doubtful<'_>,
-        accumulated: Doubtful<'_>,
-        zero: Option<Zero<'_>>,
+        doubtful: First<'_>,
+        accumulated: First<'_>,
+        zero: Option<First<'_>>,
         visit: &mut dyn FnMut(u8, u64, u64),
         leave: &mut dyn FnMut(u64, u64),
     ) -> Dependence {
@@ -66,10 +66,11 @@ impl Workload {
         let rows = self.doubtful_weights(table.as_deref(), known, doubtful, zeros.as_deref());
         let extent = self.geometry.extent();
         let mut outputs = vec![false; extent.volume()];
-        if accumulated(0, self.accumulator_bytes()) {
-            for (start, output) in (0..).step_by(4).zip(&mut outputs) {
-                *output = accumulated(start, start + 4);
-            }
+        let (mut at, sums) = (0, self.accumulator_bytes());
+        while let Some(found) = accumulated(at, sums) {
+            let sums = found.start as usize / 4..(found.end as usize).div_ceil(4);
+            outputs[sums].fill(true);
+            at = found.end;
         }
         if self.operation == Operation::Convolution {
             let used = self.used_channels(table.as_deref(), known, window.channels);
@@ -107,7 +108,7 @@ impl Workload {
     fn doubtful_table(
         &self,
         known: Known<'_>,
-        doubtful: Doubtful<'_>,
+        doubtful: First<'_>,
     ) -> Result<Option<Vec<Entry>>, Dependence> {
         if !self.uses_weight_table() {
             return Ok(None);
@@ -135,7 +136,7 @@ impl Workload {
         &self,
         table: Option<&[Entry]>,
         known: Known<'_>,
-        doubtful: Doubtful<'_>,
+        doubtful: First<'_>,
         zeros: Option<&[bool]>,
     ) -> Vec<bool> {
         let Some(table) = table.filter(|_| self.uses_weights()) else {
@@ -169,7 +170,7 @@ impl Workload {
         entry: &Entry,
         each: usize,
         zeros: &[bool],
-        doubtful: Doubtful<'_>,
+        doubtful: First<'_>,
     ) -> bool {
         let bits = self.weights.stored_bits();
         if self.operation != Operation::Convolution || !bits.is_multiple_of(8) {
@@ -251,7 +252,7 @@ impl Workload {
         &self,
         tensor: &Tensor,
         known: Known<'_>,
-        doubtful: Doubtful<'_>,
+        doubtful: First<'_>,
     ) -> Option<Window> {
         let window = self.geometry.window();
         let channels = tensor.channels(&self.geometry);
@@ -259,7 +260,9 @@ impl Workload {
         if let Some(sparse) = tensor.sparse {
             let mut pointers = false;
             tensor.sparse_patterns(sparse, &self.geometry, &mut |pattern| {
-                pointers |= pattern.runs().any(|at| doubtful(at, at + pattern.run));
+                pointers |= pattern
+                    .runs()
+                    .any(|at| doubtful(at, at + pattern.run).is_some());
             });
             if pointers {
                 return None;
@@ -268,17 +271,21 @@ impl Workload {
                 for x in 0..window.x {
                     let found = tensor.storage_element(sparse, (y, x), &self.geometry, known);
                     let is_doubtful =
-                        found.is_some_and(|(start, size)| doubtful(start, start + size));
+                        found.is_some_and(|(start, size)| doubtful(start, start + size).is_some());
                     let pixel = (y * window.x + x) * channels;
                     elements[pixel..pixel + channels].fill(is_doubtful);
                 }
             }
         } else {
-            for y in 0..window.y {
-                for x in 0..window.x {
-                    let pixel = &mut elements[(y * window.x + x) * channels..][..channels];
-                    self.pixel_in_doubt(tensor, (y, x), doubtful, pixel);
-                }
+            let together = tensor.pixels_together(&self.geometry);
+            for (number, pixels) in elements.chunks_mut(together * channels).enumerate() {
+                let pixel = number * together;
+                self.pixels_in_doubt(
+                    tensor,
+                    (pixel / window.x, pixel % window.x),
+                    doubtful,
+                    pixels,
+                );
             }
         }
         Some(Window {
@@ -287,31 +294,24 @@ impl Workload {
         })
     }
 
-    fn pixel_in_doubt(
+    /// Which elements of pixels that stand together are in doubt.
+    fn pixels_in_doubt(
         &self,
         tensor: &Tensor,
         (y, x): (usize, usize),
-        doubtful: Doubtful<'_>,
-        pixel: &mut [bool],
+        doubtful: First<'_>,
+        elements: &mut [bool],
     ) {
         let (first, read) = tensor.read_channels(&self.geometry);
         let start = self.geometry.start;
-        let at = |channel: usize| tensor.position(start.y + y, start.x + x, first + channel);
-        if !any(tensor.swizzle, at(0), tensor.bytes(read), doubtful) {
-            return;
-        }
-        let each = |channel: usize| any(tensor.swizzle, at(channel), tensor.bytes(1), doubtful);
-        match tensor.taken {
-            Some(taken) => {
-                for (element, channel) in pixel.iter_mut().zip(taken.channels()) {
-                    *element = each(channel);
-                }
-            }
-            None => {
-                for (channel, element) in pixel.iter_mut().enumerate() {
-                    *element = each(channel);
-                }
-            }
+        let at = tensor.position(start.y + y, start.x + x, first);
+        let Some(taken) = tensor.taken else {
+            return tensor.in_doubt(at, doubtful, elements);
+        };
+        let mut stored = vec![false; read];
+        tensor.in_doubt(at, doubtful, &mut stored);
+        for (element, channel) in elements.iter_mut().zip(taken.channels()) {
+            *element = stored[channel];
         }
     }
 
@@ -339,9 +339,33 @@ impl Workload {
     }
 }
 
+impl Tensor {
+    /// Pixels of a window that are read whole and so stand side by side: a row of them, or one.
+    fn pixels_together(&self, geometry: &Geometry) -> usize {
+        let is_whole = self.taken.is_none() && self.read_channels(geometry) == (0, self.size.z);
+        if is_whole { geometry.window().x } else { 1 }
+    }
+
+    /// Which elements from an address on, before swizzling, are in doubt.
+    fn in_doubt(&self, address: u64, doubtful: First<'_>, elements: &mut [bool]) {
+        let (bits, count) = (self.format.bits(), elements.len());
+        let mut before = 0;
+        for (start, size) in self.swizzle.pieces(address, self.bytes(count)) {
+            let (mut at, end) = (start, start + size);
+            while let Some(found) = doubtful(at, end) {
+                let bytes = before + found.start - start..before + found.end - start;
+                let last = ((bytes.end * 8).div_ceil(bits) as usize).min(count);
+                elements[(bytes.start * 8 / bits) as usize..last].fill(true);
+                at = found.end;
+            }
+            before += size;
+        }
+    }
+}
+
 /// Whether any of some logical bytes is in doubt.
-fn any(swizzle: Swizzle, start: u64, size: u64, doubtful: Doubtful<'_>) -> bool {
+fn any(swizzle: Swizzle, start: u64, size: u64, doubtful: First<'_>) -> bool {
     swizzle
         .pieces(start, size)
-        .any(|(start, size)| doubtful(start, start + size))
+        .any(|(start, size)| doubtful(start, start + size).is_some())
 }

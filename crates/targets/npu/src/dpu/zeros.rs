@@ -5,18 +5,16 @@
 
 use super::access::Known;
 use super::activations::Tensor;
+use super::dependence::First;
 use super::post::Post;
 use super::weights::Entry;
 use super::workload::{Operation, Workload};
 use chipless_model::Kind;
 
-/// Whether all bytes from one to before another of the own tile are zero.
-pub(super) type Zero<'a> = &'a dyn Fn(u64, u64) -> bool;
-
 impl Workload {
     /// Tells `visit` tile, start and size of written bytes that are zero. `known(offset, size)` as for
-    /// [`accesses_with`](Workload::accesses_with).
-    pub fn zeros(&self, known: Known<'_>, zero: Zero<'_>, visit: &mut dyn FnMut(u8, u64, u64)) {
+    /// [`accesses_with`](Workload::accesses_with); `zero` tells the first bytes of which that is not known.
+    pub fn zeros(&self, known: Known<'_>, zero: First<'_>, visit: &mut dyn FnMut(u8, u64, u64)) {
         if self.continued || self.unsupported.is_some() {
             return;
         }
@@ -54,13 +52,13 @@ impl Workload {
     }
 
     /// By channel of a tensor, whether all of it that the workload reads is zero.
-    pub(super) fn zero_channels(&self, tensor: &Tensor, zero: Zero<'_>) -> Vec<bool> {
+    pub(super) fn zero_channels(&self, tensor: &Tensor, zero: First<'_>) -> Vec<bool> {
         let channels = tensor.channels(&self.geometry);
         // The zero point of integers is another value, and sparse tensors may point anywhere.
         if tensor.sparse.is_some() || tensor.format.kind() != Kind::Float {
             return vec![false; channels];
         }
-        self.window_in_doubt(tensor, &|_, _| None, &|low, high| !zero(low, high))
+        self.window_in_doubt(tensor, &|_, _| None, zero)
             .map_or_else(
                 || vec![false; channels],
                 |window| window.channels_without(channels),

@@ -2,18 +2,74 @@
 //! the accesses of a workload are exact where these are known.
 
 use crate::address::{CMX_SIZE, TILES};
+use crate::dpu::Workload;
+use chipless_model::Pattern;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// Bytes of CMX that have a list of arrivals of their own: who asks for a few bytes looks at what came near them.
 const PART: u64 = 16 << 10;
 
-/// What tasks bring into the CMX of each tile. It is filled while the program is lowered, and complete once that is done.
+/// What tasks bring into the CMX of each tile. It is filled while the program is lowered, and looked at once that is done.
 #[derive(Debug, Default)]
 pub(crate) struct Constants<'i> {
+    /// What was told.
+    told: Arrivals<'i>,
+    workloads: Vec<(usize, Arc<Workload>)>,
+    /// With what workloads write, once somebody asks: to time a program nobody does.
+    all: OnceLock<Arrivals<'i>>,
+}
+
+/// Bytes that tasks write into CMX.
+#[derive(Clone, Debug, Default)]
+struct Arrivals<'i> {
     /// Parts of each tile, and the arrivals in each.
     tiles: [Vec<Vec<Arrival<'i>>>; TILES as usize],
-    arrivals: usize,
+    count: usize,
+}
+
+impl<'i> Constants<'i> {
+    /// The task at this position of the walk writes these bytes of a tile: all of them if that is exact, or else some. `bytes` are what it
+    /// writes, where the file has them.
+    pub(crate) fn arrive(
+        &mut self,
+        tile: u8,
+        position: usize,
+        pattern: &Pattern,
+        is_exact: bool,
+        bytes: Option<&'i [u8]>,
+    ) {
+        self.told.add(tile, position, pattern, is_exact, bytes);
+    }
+
+    /// The task at this position of the walk is a workload.
+    pub(crate) fn compute(&mut self, position: usize, workload: Arc<Workload>) {
+        self.workloads.push((position, workload));
+    }
+
+    fn all(&self) -> &Arrivals<'i> {
+        self.all.get_or_init(|| {
+            let mut all = self.told.clone();
+            for (position, workload) in &self.workloads {
+                workload.written(&mut |region| {
+                    all.add(region.tile, *position, &region.pattern, true, None);
+                });
+            }
+            all.finish()
+        })
+    }
+
+    /// Who was the last to write bytes from `low` to before `high` before the task at a position runs, as far as that is certain: the
+    /// position of each such task, and the first byte that is its own.
+    pub(crate) fn sources(
+        &self,
+        tile: u8,
+        position: usize,
+        low: u64,
+        high: u64,
+    ) -> impl Iterator<Item = (usize, u64)> {
+        self.all().sources(tile, position, low, high)
+    }
 }
 
 /// Bytes that a task writes into CMX.
@@ -31,9 +87,25 @@ struct Arrival<'i> {
     is_whole: bool,
 }
 
-impl<'i> Constants<'i> {
+impl<'i> Arrivals<'i> {
+    fn add(
+        &mut self,
+        tile: u8,
+        position: usize,
+        pattern: &Pattern,
+        is_exact: bool,
+        bytes: Option<&'i [u8]>,
+    ) {
+        let is_run = pattern.loops.is_empty();
+        let extent = pattern.extent();
+        let bound = |at: i128| at.clamp(0, i128::from(CMX_SIZE)) as u64;
+        let range = bound(extent.start)..bound(extent.end);
+        let bytes = bytes.filter(|_| is_run);
+        self.arrive(tile, position, range, bytes, is_exact && is_run);
+    }
+
     /// The task at this position of the walk writes bytes of a range: these, or unknown ones; all of the range, or some of it.
-    pub(crate) fn arrive(
+    fn arrive(
         &mut self,
         tile: u8,
         position: usize,
@@ -47,7 +119,7 @@ impl<'i> Constants<'i> {
         let Some(parts) = self.tiles.get_mut(tile as usize) else {
             return;
         };
-        self.arrivals += 1;
+        self.count += 1;
         let end = high.min(CMX_SIZE).div_ceil(PART) as usize;
         if parts.len() < end {
             parts.resize_with(end, Vec::new);
@@ -66,7 +138,7 @@ impl<'i> Constants<'i> {
                 }
                 _ => arrivals.push(Arrival {
                     position,
-                    number: self.arrivals,
+                    number: self.count,
                     low,
                     high,
                     bytes,
@@ -77,7 +149,7 @@ impl<'i> Constants<'i> {
     }
 
     /// Puts the arrivals into the order of the walk.
-    pub(crate) fn finish(mut self) -> Constants<'i> {
+    fn finish(mut self) -> Arrivals<'i> {
         self.tiles
             .iter_mut()
             .flatten()
@@ -85,9 +157,8 @@ impl<'i> Constants<'i> {
         self
     }
 
-    /// Who was the last to write bytes from `low` to before `high` before the task at a position runs, as far as that is certain: the
-    /// position of each such task, and the first byte that is its own.
-    pub(crate) fn sources(
+    /// As [`Constants::sources`].
+    fn sources(
         &self,
         tile: u8,
         position: usize,
@@ -161,6 +232,7 @@ impl Knowledge<'_> {
         Some(
             self.constants
                 .get()?
+                .all()
                 .known(tile, self.position, offset, size)?
                 .to_vec(),
         )
@@ -187,7 +259,7 @@ mod tests {
                 }
             }
             arrivals.retain(|(_, start, size, _)| start + size < 600);
-            let mut constants = Constants::default();
+            let mut constants = Arrivals::default();
             // The number of the arrival that each byte is from.
             let mut sorted: Vec<_> = arrivals.iter().enumerate().collect();
             sorted.sort_by_key(|(_, (position, ..))| *position);

@@ -1,11 +1,13 @@
 //! DMA transfers.
 
 use super::Descriptors;
+use crate::names::layer_of;
 use chipless_kernels::{cast, strided};
 use chipless_model::{
     Access, BufferId, Dependence, Doubt, ElementType, Fault, Kernel, Loop, Pattern, Storage, Zero,
 };
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// A DMA transfer with its addresses resolved to buffers.
 #[derive(Debug)]
@@ -48,6 +50,10 @@ pub(crate) enum Source {
 impl Kernel for Transfer<'_> {
     fn operation(&self) -> Cow<'static, str> {
         self.name.into()
+    }
+
+    fn layer<'l>(&self, label: &'l str) -> Option<&'l str> {
+        layer_of(label)
     }
 
     fn details(&self) -> String {
@@ -114,6 +120,7 @@ impl Kernel for Transfer<'_> {
             return Dependence::Control;
         }
         let (before, after) = conversion.map_or((8, 8), |(a, b)| (a.bits(), b.bits()));
+        let mut written = Pieces::new(&self.destinations);
         let mut streamed = 0;
         for start in from.runs() {
             let (mut at, end) = (start, start + from.run);
@@ -124,15 +131,12 @@ impl Kernel for Transfer<'_> {
                     element(streamed + found.start - start),
                     element(streamed + found.end - 1 - start),
                 );
-                let written = first * after / 8..((last + 1) * after).div_ceil(8);
-                for (destination, to) in &self.destinations {
-                    to.pieces(written.clone(), |low, size| {
-                        visit(*destination, Pattern::contiguous(low, size));
-                    });
-                }
+                let bytes = first * after / 8..((last + 1) * after).div_ceil(8);
+                written.add(bytes, visit);
             }
             streamed += from.run;
         }
+        written.flush(visit);
         Dependence::Bytes
     }
 
@@ -142,14 +146,10 @@ impl Kernel for Transfer<'_> {
         };
         // Zero is zero in all types.
         let (before, after) = conversion.map_or((8, 8), |(a, b)| (a.bits(), b.bits()));
+        let mut pieces = Pieces::new(&self.destinations);
         let mut written = |low: u64, high: u64| {
             let (first, end) = ((low * 8).div_ceil(before), high * 8 / before);
-            let bytes = (first * after).div_ceil(8)..end * after / 8;
-            for (destination, to) in &self.destinations {
-                to.pieces(bytes.clone(), |at, size| {
-                    visit(*destination, Pattern::contiguous(at, size));
-                });
-            }
+            pieces.add((first * after).div_ceil(8)..end * after / 8, visit);
         };
         let mut streamed = 0;
         for start in from.runs() {
@@ -161,6 +161,7 @@ impl Kernel for Transfer<'_> {
             written(streamed + at - start, streamed + end - start);
             streamed += from.run;
         }
+        pieces.flush(visit);
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
@@ -307,6 +308,40 @@ fn convert(
         cast::encode_i64(after, &values, &mut converted)?;
     }
     Ok(converted)
+}
+
+/// Bytes of a transfer's stream, in order, and where its destinations have them.
+struct Pieces<'d> {
+    destinations: &'d [(BufferId, Pattern)],
+    /// What comes next: pieces of the stream that follow each other are one.
+    next: Range<u64>,
+}
+
+impl<'d> Pieces<'d> {
+    fn new(destinations: &'d [(BufferId, Pattern)]) -> Pieces<'d> {
+        Pieces {
+            destinations,
+            next: 0..0,
+        }
+    }
+
+    /// Adds bytes of the stream; none of them lies before those that were added.
+    fn add(&mut self, bytes: Range<u64>, visit: &mut dyn FnMut(BufferId, Pattern)) {
+        if bytes.start <= self.next.end {
+            self.next.end = self.next.end.max(bytes.end);
+        } else {
+            self.flush(visit);
+            self.next = bytes;
+        }
+    }
+
+    fn flush(&self, visit: &mut dyn FnMut(BufferId, Pattern)) {
+        for (buffer, to) in self.destinations {
+            to.pieces(self.next.clone(), |low, size| {
+                visit(*buffer, Pattern::contiguous(low, size));
+            });
+        }
+    }
 }
 
 /// Patterns that fit and match have been checked before: what remains is a bug of ours, reported rather than hidden.

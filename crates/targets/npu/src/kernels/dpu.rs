@@ -2,12 +2,17 @@
 
 use super::{Cmx, Descriptors, Knowledge};
 use crate::dpu::{Region, TileMemory, Workload};
+use crate::names::layer_of;
 use chipless_model::{
     Access, BufferId, Certainty, Dependence, Direction, Doubt, Fault, Kernel, Pattern, Storage,
     Zero,
 };
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
+
+/// Bytes of the record that a DPU leaves of a workload that is profiled.
+pub(crate) const PROFILE_BYTES: u64 = 32;
 
 /// The accumulators of a tile's DPU, for workloads that a continued one hands its sums to, and for continued ones.
 #[derive(Clone, Debug)]
@@ -27,13 +32,17 @@ pub(crate) struct DpuTask<'i> {
     pub(crate) accumulators: Option<Accumulators>,
     pub(crate) tile: u8,
     pub(crate) knowledge: Knowledge<'i>,
-    /// Where the DPU leaves its 32-byte profiling record, which is not executed.
+    /// Where the DPU leaves its profiling record, which is not executed.
     pub(crate) profile: Option<u64>,
 }
 
 impl Kernel for DpuTask<'_> {
     fn operation(&self) -> Cow<'static, str> {
         self.workload.operation()
+    }
+
+    fn layer<'l>(&self, label: &'l str) -> Option<&'l str> {
+        layer_of(label)
     }
 
     fn details(&self) -> String {
@@ -47,7 +56,7 @@ impl Kernel for DpuTask<'_> {
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         self.descriptors.accesses(visit);
         if let (Some(offset), Some(buffer)) = (self.profile, self.cmx.buffer(self.tile)) {
-            visit(Access::write(buffer, Pattern::contiguous(offset, 32)).may());
+            visit(Access::write(buffer, Pattern::contiguous(offset, PROFILE_BYTES)).may());
         }
         if let Some(Accumulators { buffer, earlier }) = &self.accumulators {
             if let Some(earlier) = earlier {
@@ -110,13 +119,13 @@ impl Kernel for DpuTask<'_> {
         let mut left: Vec<(BufferId, Pattern)> = Vec::new();
         let dependence = self.workload.dependence(
             &known,
-            &|low, high| doubtful.any(own, low..high),
-            &|low, high| earlier.is_some_and(|earlier| doubtful.any(earlier.buffer, low..high)),
+            &|low, high| doubtful.first(own, low..high),
+            &|low, high| earlier.and_then(|earlier| doubtful.first(earlier.buffer, low..high)),
             doubtful
                 .zero()
-                .map(|zero| move |low, high| zero.is_zero(own, low..high))
+                .map(|zero| move |low, high| zero.first_other(own, low..high))
                 .as_ref()
-                .map(|zero| zero as &dyn Fn(u64, u64) -> bool),
+                .map(|zero| zero as &dyn Fn(u64, u64) -> Option<Range<u64>>),
             &mut |tile, start, size| {
                 if let Some(buffer) = self.cmx.buffer(tile) {
                     written.push((buffer, Pattern::contiguous(start, size)));
@@ -142,7 +151,7 @@ impl Kernel for DpuTask<'_> {
         };
         self.workload.zeros(
             &|offset, size| self.knowledge.bytes(self.tile, offset, size),
-            &|low, high| zero.is_zero(own, low..high),
+            &|low, high| zero.first_other(own, low..high),
             &mut |tile, start, size| {
                 if let Some(buffer) = self.cmx.buffer(tile) {
                     visit(buffer, Pattern::contiguous(start, size));

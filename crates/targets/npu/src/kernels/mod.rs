@@ -7,7 +7,7 @@ mod shave;
 
 pub(crate) use constants::{Constants, Knowledge};
 pub(crate) use dma::{Source, Transfer, list, rows_from};
-pub(crate) use dpu::{Accumulators, DpuTask};
+pub(crate) use dpu::{Accumulators, DpuTask, PROFILE_BYTES};
 pub(crate) use shave::{Invocation, Work};
 
 use crate::address::{self, CMX_SIZE};

@@ -2,6 +2,7 @@
 
 use super::{Cmx, Descriptors};
 use crate::address::CMX_SIZE;
+use crate::names::layer_of;
 use crate::shave::{self, TensorRef, Values};
 use chipless_kernels::{cast, strided};
 use chipless_model::{
@@ -47,6 +48,10 @@ impl Kernel for Invocation<'_> {
             },
             Work::Maintenance(what) => (*what).into(),
         }
+    }
+
+    fn layer<'l>(&self, label: &'l str) -> Option<&'l str> {
+        layer_of(label)
     }
 
     fn details(&self) -> String {

@@ -54,11 +54,11 @@ const UNDER_WAY: usize = 2;
 const RUNS: u64 = 1 << 12;
 
 /// Looks at the tasks of each queue, one after the other.
-pub(crate) fn queues(subject: &Subject<'_, '_>, findings: &mut Vec<Finding>) {
+pub(crate) fn queues(subject: &Subject<'_, '_, '_>, findings: &mut Vec<Finding>) {
     let (program, barriers) = (subject.program, subject.control.barriers.len());
     let mut scheduled: IndexVec<TaskId, Option<&Scheduled>> =
         program.tasks.iter().map(|_| None).collect();
-    for (task, id) in subject.schedule.tasks.iter().zip(subject.tasks) {
+    for (task, id) in subject.schedule.tasks.iter().zip(&subject.tasks) {
         if let Some(id) = id {
             scheduled[*id] = Some(task);
         }

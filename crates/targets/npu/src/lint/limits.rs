@@ -176,7 +176,7 @@ impl Layers {
         invariant: Slice,
         workload: &Workload,
         walked: usize,
-        subject: &Subject<'_, '_>,
+        subject: &Subject<'_, '_, '_>,
     ) -> Option<Finding> {
         let new = workload.output_box()?;
         let boxes = self.0.entry(invariant).or_default();

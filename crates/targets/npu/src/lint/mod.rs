@@ -12,26 +12,54 @@ use crate::inference::Inference;
 use crate::kernels::{Cmx, Constants};
 use crate::schedule::{Control, Description, Schedule, Slice};
 use chipless_model::{Finding, Place, Program, Rule, TaskId};
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
-/// A program with what it was made from.
-pub(crate) struct Subject<'s, 'i> {
-    pub(crate) image: &'s Image<'i>,
-    pub(crate) inference: &'s Inference<'s>,
-    pub(crate) control: &'s Control,
-    pub(crate) schedule: &'s Schedule,
-    pub(crate) program: &'s Program<'s>,
+/// What a program was made from.
+#[derive(Debug)]
+pub(crate) struct Lint<'i> {
+    pub(crate) image: &'i Image<'i>,
+    pub(crate) inference: Inference<'i>,
+    pub(crate) control: Control,
+    pub(crate) schedule: Schedule,
     /// The on-chip memory of its tiles.
     pub(crate) cmx: Cmx,
     /// Tasks of the program by their position in the walk; `None` for those that could not be lowered.
-    pub(crate) tasks: &'s [Option<TaskId>],
+    pub(crate) tasks: Vec<Option<TaskId>>,
     /// The DPU workloads, by their position in the walk.
-    pub(crate) workloads: &'s [(usize, Arc<Workload>)],
+    pub(crate) workloads: Vec<(usize, Arc<Workload>)>,
     /// What arrives in on-chip memory.
-    pub(crate) constants: Option<&'s Constants<'i>>,
+    pub(crate) constants: Arc<OnceLock<Constants<'i>>>,
+    /// What was found on the way.
+    pub(crate) findings: Vec<Finding>,
 }
 
-impl Subject<'_, '_> {
+impl chipless_model::Lint for Lint<'_> {
+    fn check(&self, program: &Program<'_>) -> Vec<Finding> {
+        let mut findings = self.findings.clone();
+        findings.extend(check(&Subject {
+            lint: self,
+            program,
+        }));
+        findings
+    }
+}
+
+/// A program with what it was made from.
+pub(crate) struct Subject<'s, 'i, 'p> {
+    lint: &'s Lint<'i>,
+    program: &'s Program<'p>,
+}
+
+impl<'i> Deref for Subject<'_, 'i, '_> {
+    type Target = Lint<'i>;
+
+    fn deref(&self) -> &Lint<'i> {
+        self.lint
+    }
+}
+
+impl Subject<'_, '_, '_> {
     fn bytes(&self, slice: Slice) -> &[u8] {
         &self.image.bytes(slice.section)[slice.offset as usize..][..slice.size as usize]
     }
@@ -49,10 +77,10 @@ pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
 }
 
 /// What there is to say.
-pub(crate) fn check(subject: &Subject<'_, '_>) -> Vec<Finding> {
+fn check(subject: &Subject<'_, '_, '_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut layers = limits::Layers::default();
-    for (walked, workload) in subject.workloads {
+    for (walked, workload) in &subject.workloads {
         let Description::Dpu {
             tile,
             variant,
@@ -75,7 +103,7 @@ pub(crate) fn check(subject: &Subject<'_, '_>) -> Vec<Finding> {
     }
     findings.extend(rotation::check(subject));
     advice::queues(subject, &mut findings);
-    findings.extend(advice::task_storage(subject.inference, subject.image));
+    findings.extend(advice::task_storage(&subject.inference, subject.image));
     findings.extend(advice::final_consumers(
         subject.program,
         subject.control.managed_by_program,

@@ -25,11 +25,13 @@ const ROW: u64 = 1024;
 /// Runs of an access that are followed one by one. What has more is not judged.
 const RUNS: u64 = 256;
 
-/// Bytes with the key that they were put down with, and the position of the task that did it.
-type Written = BTreeMap<u64, (u64, Option<u32>, usize)>;
+/// Bytes that have one writer: the least that a DPU puts down together. Of a unit that is written in part nothing is known.
+const UNIT: u64 = 16;
+/// Units that are looked at together.
+const MANY: usize = 32;
 
 /// The first input of each place that is read with another key than it was written with.
-pub(super) fn check(subject: &Subject<'_, '_>) -> Vec<Finding> {
+pub(super) fn check(subject: &Subject<'_, '_, '_>) -> Vec<Finding> {
     let is_turned = |(_, workload): &(usize, Arc<Workload>)| {
         let (written, read) = workload.swizzle_keys();
         [written, read[0], read[1]] != [0; 3]
@@ -45,6 +47,7 @@ pub(super) fn check(subject: &Subject<'_, '_>) -> Vec<Finding> {
     let mut tiles = Tiles {
         subject,
         written: BTreeMap::new(),
+        workloads: &workloads,
         known: HashSet::new(),
         findings: Vec::new(),
     };
@@ -64,15 +67,17 @@ pub(super) fn check(subject: &Subject<'_, '_>) -> Vec<Finding> {
     tiles.findings
 }
 
-struct Tiles<'t, 's, 'i> {
-    subject: &'t Subject<'s, 'i>,
+struct Tiles<'t, 's, 'i, 'p> {
+    subject: &'t Subject<'s, 'i, 'p>,
     written: BTreeMap<u8, Written>,
+    /// By their position in the walk.
+    workloads: &'t HashMap<usize, &'t Workload>,
     /// Places that have been reported.
     known: HashSet<(u8, u64)>,
     findings: Vec<Finding>,
 }
 
-impl Tiles<'_, '_, '_> {
+impl Tiles<'_, '_, '_, '_> {
     fn workload(&mut self, walked: usize, workload: &Workload) {
         let (written, read) = workload.swizzle_keys();
         let mut writes = Vec::new();
@@ -87,7 +92,7 @@ impl Tiles<'_, '_, '_> {
             });
         });
         for (tile, pattern) in writes {
-            self.write(walked, tile, &pattern, Some(written));
+            self.write(tile, &pattern, KEY + written as u8);
         }
     }
 
@@ -135,7 +140,7 @@ impl Tiles<'_, '_, '_> {
             .iter()
             .filter(|(_, a)| a.direction == Direction::Write)
         {
-            self.write(walked, *tile, &access.pattern, None);
+            self.write(*tile, &access.pattern, NONE);
         }
     }
 
@@ -143,40 +148,51 @@ impl Tiles<'_, '_, '_> {
         let Some(written) = self.written.get(&tile) else {
             return;
         };
-        let other = overlapping(written, bytes).find_map(|(start, end, other, writer)| {
-            let common = start.max(bytes.start)..end.min(bytes.end);
-            let other = other.filter(|other| differ(*other, key, &common))?;
-            Some((start, other, writer))
+        let other = written.runs(bytes).find_map(|(run, state)| {
+            let other = u32::from(state.checked_sub(KEY)?);
+            differ(other, key, &run).then_some((run.start, other))
         });
-        if let Some((start, other, writer)) = other
+        if let Some((start, other)) = other
             && self.known.insert((tile, start))
         {
             let message = format!(
                 "reads bytes {:#x}..{:#x} of tile {tile} with swizzle key {key}, they were written with key {other}",
                 bytes.start, bytes.end
             );
-            self.findings.push(
-                SWIZZLE_KEY
-                    .at(self.subject.place(walked), message)
-                    .with(self.subject.place(writer), "the workload that wrote them"),
-            );
+            let mut finding = SWIZZLE_KEY.at(self.subject.place(walked), message);
+            if let Some(writer) = self.last_writer(walked, tile, start) {
+                let place = self.subject.place(writer);
+                finding = finding.with(place, "the workload that wrote them");
+            }
+            self.findings.push(finding);
         }
     }
 
+    /// The last workload before a task that writes a byte.
+    fn last_writer(&self, walked: usize, tile: u8, byte: u64) -> Option<usize> {
+        let writes = |earlier: &usize| {
+            let mut found = false;
+            if let Some(workload) = self.workloads.get(earlier) {
+                workload.activations(&mut |region| {
+                    found |= region.write
+                        && region.tile == tile
+                        && region.pattern.position(byte).is_some();
+                });
+            }
+            found
+        };
+        (0..walked).rev().find(writes)
+    }
+
     /// What has too many runs is taken for its extent, and has no key.
-    fn write(&mut self, walked: usize, tile: u8, pattern: &Pattern, key: Option<u32>) {
+    fn write(&mut self, tile: u8, pattern: &Pattern, state: u8) {
         let written = self.written.entry(tile).or_default();
         if runs(pattern) <= RUNS {
-            each_run(pattern, |bytes| put(written, bytes, key, walked));
+            each_run(pattern, |bytes| written.put(&bytes, state));
         } else {
             let bound = |at: i128| at.clamp(0, i128::from(address::CMX_SIZE)) as u64;
             let extent = pattern.extent();
-            put(
-                written,
-                bound(extent.start)..bound(extent.end),
-                None,
-                walked,
-            );
+            written.put(&(bound(extent.start)..bound(extent.end)), NONE);
         }
     }
 }
@@ -201,41 +217,56 @@ fn differ(one: u32, other: u32, bytes: &Range<u64>) -> bool {
             .any(|row| turn(one, row) != turn(other, row))
 }
 
-fn overlapping<'w>(
-    written: &'w Written,
-    bytes: &Range<u64>,
-) -> impl Iterator<Item = (u64, u64, Option<u32>, usize)> + use<'w> {
-    let start = bytes.start;
-    let first = written
-        .range(..=start)
-        .next_back()
-        .map_or(start, |(first, _)| *first);
-    let range = written.range(first..bytes.end.max(first));
-    range
-        .map(|(start, (end, key, writer))| (*start, *end, *key, *writer))
-        .filter(move |(_, end, ..)| *end > start)
+/// State of a unit that was not written with a key.
+const NONE: u8 = 0;
+/// State of a unit that was written with key 0; higher keys follow.
+const KEY: u8 = 1;
+
+/// How each unit of a tile was written.
+struct Written(Vec<u8>);
+
+impl Default for Written {
+    fn default() -> Written {
+        Written(vec![NONE; address::CMX_SIZE.div_ceil(UNIT) as usize])
+    }
 }
 
-/// Notes bytes; what stood there before is cut or forgotten.
-fn put(written: &mut Written, bytes: Range<u64>, key: Option<u32>, writer: usize) {
-    if bytes.is_empty() {
-        return;
-    }
-    let old: Vec<u64> = overlapping(written, &bytes)
-        .map(|(start, ..)| start)
-        .collect();
-    for start in old {
-        let Some((end, key, writer)) = written.remove(&start) else {
-            continue;
-        };
-        if end > bytes.end {
-            written.insert(bytes.end, (end, key, writer));
+impl Written {
+    /// Notes bytes.
+    fn put(&mut self, bytes: &Range<u64>, state: u8) {
+        if bytes.is_empty() {
+            return;
         }
-        if start < bytes.start {
-            written.insert(start, (bytes.start, key, writer));
+        let (outer, inner) = (units(bytes), bytes.start.div_ceil(UNIT)..bytes.end / UNIT);
+        // Units that are written in part stand at the ends.
+        for part in [outer.start, outer.end - 1] {
+            self.0[part] = NONE;
+        }
+        if inner.start < inner.end {
+            self.0[inner.start as usize..inner.end as usize].fill(state);
         }
     }
-    written.insert(bytes.start, (bytes.end, key, writer));
+
+    /// The bytes of a range, in runs of one state.
+    fn runs(&self, bytes: &Range<u64>) -> impl Iterator<Item = (Range<u64>, u8)> {
+        let Range { start, end } = units(bytes);
+        let (all, mut at, bytes) = (&self.0[..end], start, bytes.clone());
+        std::iter::from_fn(move || {
+            let (first, rest) = all.get(at..)?.split_first()?;
+            let alike = |many: &&[u8]| many.iter().fold(0, |d, other| d | (other ^ first)) == 0;
+            let many = MANY * rest.chunks_exact(MANY).take_while(alike).count();
+            let few = rest[many..].iter().take_while(|other| *other == first);
+            let from = at as u64 * UNIT;
+            at += 1 + many + few.count();
+            let run = from.max(bytes.start)..(at as u64 * UNIT).min(bytes.end);
+            Some((run, *first))
+        })
+    }
+}
+
+/// The units that hold any of some bytes.
+fn units(bytes: &Range<u64>) -> Range<usize> {
+    (bytes.start / UNIT) as usize..bytes.end.div_ceil(UNIT) as usize
 }
 
 #[cfg(test)]
@@ -252,21 +283,32 @@ mod tests {
     }
 
     proptest! {
-        /// Against a byte for each byte.
+        /// Against a state for each unit, of which one that is written in part has none.
         #[test]
-        fn the_last_writer_of_each_byte_is_known(writes in prop::collection::vec((0u64..60, 0u64..20, 0u32..6), 0..20), read in (0u64..80, 1u64..20)) {
-            let (mut written, mut naive) = (Written::new(), vec![None; 100]);
-            for (start, size, key) in writes {
-                put(&mut written, start..start + size, Some(key), 0);
-                naive[start as usize..(start + size) as usize].fill(Some(key));
+        fn the_last_key_of_each_unit_is_known(writes in prop::collection::vec((0u64..3000, 0u64..900, 1u8..6), 0..20), read in (0u64..4000, 1u64..900)) {
+            let (mut written, mut naive) = (Written::default(), vec![NONE; 400]);
+            for (start, size, state) in writes {
+                let bytes = start..start + size;
+                written.put(&bytes, state);
+                for (unit, known) in (0..).zip(&mut naive) {
+                    let own = unit * UNIT..(unit + 1) * UNIT;
+                    if !bytes.is_empty() && bytes.start <= own.start && own.end <= bytes.end {
+                        *known = state;
+                    } else if bytes.start.max(own.start) < bytes.end.min(own.end) {
+                        *known = NONE;
+                    }
+                }
             }
             let read = read.0..read.0 + read.1;
-            let mut found = vec![None; 100];
-            for (start, end, key, _) in overlapping(&written, &read) {
-                found[start as usize..end as usize].fill(key);
+            let mut at = read.start;
+            let mut last = None;
+            for (run, state) in written.runs(&read) {
+                prop_assert_eq!(run.start, at);
+                prop_assert_ne!(last, Some(state));
+                prop_assert!(run.clone().all(|byte| naive[(byte / UNIT) as usize] == state));
+                (at, last) = (run.end, Some(state));
             }
-            let range = read.start as usize..read.end as usize;
-            prop_assert_eq!(&found[range.clone()], &naive[range]);
+            prop_assert_eq!(at, read.end);
         }
     }
 }

@@ -13,7 +13,7 @@ chipless_model::rules! {
 
 /// Looks for bytes of the table of the workload at a position of the walk that a DPU wrote last.
 pub(super) fn check(
-    subject: &Subject<'_, '_>,
+    subject: &Subject<'_, '_, '_>,
     walked: usize,
     tile: u8,
     ranges: impl Iterator<Item = (u64, u64)>,
@@ -24,7 +24,7 @@ pub(super) fn check(
         task.is_some_and(|task| matches!(task.description, Description::Dpu { .. }))
     };
     let (writer, at) = ranges.into_iter().find_map(|(low, size)| {
-        let constants = subject.constants?;
+        let constants = subject.constants.get()?;
         let mut sources = constants.sources(tile, walked, low, low + size);
         sources.find(|(position, _)| is_dpu(*position))
     })?;

@@ -4,10 +4,10 @@ use super::{DPU_WORKLOAD, DYNAMIC_SHAPE, Lowering, SHAVE_ARGUMENTS, UNMAPPED};
 use crate::address::{self, Target};
 use crate::bytes::Record;
 use crate::dpu;
-use crate::kernels::{Accumulators, DpuTask, Invocation, Knowledge, Work};
+use crate::kernels::{Accumulators, DpuTask, Invocation, Knowledge, PROFILE_BYTES, Work};
 use crate::schedule::{Fetched, Slice};
 use crate::shave;
-use chipless_model::{Buffer, BufferId, Finding, Kernel, MemoryKind, Place, Role, Time};
+use chipless_model::{Buffer, BufferId, Finding, Kernel, MemoryKind, Pattern, Place, Role, Time};
 use std::sync::Arc;
 
 impl<'i> Lowering<'_, 'i> {
@@ -73,6 +73,7 @@ impl<'i> Lowering<'_, 'i> {
         };
         let workload = Arc::new(workload);
         self.workloads.push((walked, Arc::clone(&workload)));
+        self.constants.compute(walked, Arc::clone(&workload));
         let machine = &self.options.machine;
         let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);
         let descriptors = self.in_cmx(tile, [variant, invariant]);
@@ -89,7 +90,11 @@ impl<'i> Lowering<'_, 'i> {
         };
         // NPU4 DPU invariant, hwp_en; variant, hwp_wload_id: the number of the record in the tile.
         let profile = (Record(invariant_bytes).u32(0xc0) & 1 != 0)
-            .then(|| u64::from(Record(variant_bytes).u16(0x18)) * 32);
+            .then(|| u64::from(Record(variant_bytes).u16(0x18)) * PROFILE_BYTES);
+        if let Some(record) = profile {
+            let record = Pattern::contiguous(record, PROFILE_BYTES);
+            self.constants.arrive(tile, walked, &record, false, None);
+        }
         let task = DpuTask {
             descriptors,
             cmx: self.cmx,

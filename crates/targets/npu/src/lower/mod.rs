@@ -5,14 +5,14 @@ mod memories;
 mod places;
 mod transfer;
 
-use crate::address::{self, CMX_SIZE, Target};
+use crate::address::{self, Target};
 use crate::dma::Operation;
 use crate::dpu;
 use crate::image::Image;
 use crate::inference::Inference;
 use crate::info::Edge;
 use crate::kernels::{Cmx, Constants};
-use crate::lint::{self, Subject};
+use crate::lint::Lint;
 use crate::machine::Machine;
 use crate::names::Trace;
 use crate::profiling::{Labels, Profiling};
@@ -122,25 +122,23 @@ pub fn lower<'i>(
         lowering.build.program.tasks.len(),
     ));
     // Nobody else sets it.
-    _ = lowering
-        .known
-        .set(std::mem::take(&mut lowering.constants).finish());
-    let found = lint::check(&Subject {
+    _ = lowering.known.set(std::mem::take(&mut lowering.constants));
+    let is_wrong = lowering.findings.iter().any(Finding::is_error);
+    let lint = Lint {
         image,
-        inference: &inference,
-        control: &control,
-        schedule: &schedule,
-        program: &lowering.build.program,
+        inference,
+        control,
+        schedule,
         cmx: lowering.cmx,
-        tasks: &lowering.ids,
-        workloads: &lowering.workloads,
-        constants: lowering.known.get(),
-    });
-    lowering.findings.extend(found);
-    if lowering.findings.iter().any(Finding::is_error) {
-        return Err(lowering.findings);
+        tasks: lowering.ids,
+        workloads: lowering.workloads,
+        constants: lowering.known,
+        findings: lowering.findings,
+    };
+    if is_wrong {
+        return Err(chipless_model::Lint::check(&lint, &lowering.build.program));
     }
-    lowering.build.program.warnings = lowering.findings;
+    lowering.build.program.lint = Some(Box::new(lint));
     lowering
         .build
         .finish()
@@ -337,7 +335,9 @@ impl<'i> Lowering<'_, 'i> {
             bytes: moved,
         };
         let demands: &[Demand] = if moved > 0 { &[demand] } else { &[] };
-        self.arrivals(&*kernel, &task.description, walked);
+        if !matches!(task.description, Description::Dpu { .. }) {
+            self.arrivals(&*kernel, &task.description, walked);
+        }
         let kernel = self.build.program.kernels.push(kernel);
         let location = Location {
             part: self.part(bytes.section),
@@ -402,14 +402,9 @@ impl<'i> Lowering<'_, 'i> {
             else {
                 return;
             };
-            let extent = access.pattern.extent();
             if access.direction == Direction::Write {
-                let bound = |at: i128| at.clamp(0, i128::from(CMX_SIZE)) as u64;
-                let bytes = copied.filter(|_| access.pattern.loops.is_empty());
-                let range = bound(extent.start)..bound(extent.end);
-                let is_whole =
-                    access.certainty == Certainty::Exact && access.pattern.loops.is_empty();
-                constants.arrive(tile, walked, range, bytes, is_whole);
+                let is_exact = access.certainty == Certainty::Exact;
+                constants.arrive(tile, walked, &access.pattern, is_exact, copied);
             }
         });
     }

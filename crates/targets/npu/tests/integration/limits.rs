@@ -63,7 +63,10 @@ impl Blob {
         let document = Document::read(&self.0).expect("a sound file");
         let image = Image::load(&document, &Limits::default()).expect("an image");
         match lower(&document, &image, &Options::default()) {
-            Ok(program) => program.warnings,
+            Ok(program) => {
+                let lint = program.lint.as_ref().expect("a lint");
+                lint.check(&program)
+            }
             Err(findings) => findings,
         }
     }

@@ -4,6 +4,7 @@ use super::build::{INPUT, Memory, NO_MAP, ONE, OUTPUT, TABLE, Task, WEIGHTS};
 use crate::dpu::Workload;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Bytes of the table and of the weights, which everybody knows.
 fn is_known(offset: u64) -> bool {
@@ -18,7 +19,7 @@ fn zeros(workload: &Workload, memory: &Memory, channels: &[bool]) -> BTreeSet<u6
     };
     workload.zeros(
         &known,
-        &|low, high| is_zero(channels, low, high),
+        &|low, high| first_other(channels, low, high),
         &mut |_, start, size| {
             found.extend(start..start + size);
         },
@@ -26,11 +27,14 @@ fn zeros(workload: &Workload, memory: &Memory, channels: &[bool]) -> BTreeSet<u6
     found
 }
 
-fn is_zero(channels: &[bool], low: u64, high: u64) -> bool {
-    (low..high).all(|at| {
+/// The first bytes that are not known to be zero.
+fn first_other(channels: &[bool], low: u64, high: u64) -> Option<Range<u64>> {
+    let is_zero = |at: &u64| {
         let within = at.checked_sub(u64::from(INPUT));
         within.is_some_and(|at| at < 64 && channels[at as usize / 2 % 16])
-    })
+    };
+    let first = (low..high).find(|at| !is_zero(at))?;
+    Some(first..(first..high).find(is_zero).unwrap_or(high))
 }
 
 proptest! {
@@ -76,9 +80,9 @@ proptest! {
         };
         workload.dependence(
             &known,
-            &|low, high| low < at + 2 && at < high,
-            &|_, _| false,
-            Some(&|low, high| is_zero(&channels, low, high)),
+            &|low, high| (low < at + 2 && at < high).then(|| low.max(at)..high.min(at + 2)),
+            &|_, _| None,
+            Some(&|low, high| first_other(&channels, low, high)),
             &mut |_, start, size| dependent.extend(start..start + size),
             &mut |_, _| {},
         );

@@ -1,0 +1,70 @@
+//! A bit for each of the bytes that are looked at together.
+
+use std::ops::Range;
+
+/// Bytes of a window.
+pub(crate) const WINDOW: u64 = 1024;
+
+/// Bits of a word.
+pub(crate) const WORD: usize = 64;
+
+/// Some bytes of a window.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Window(pub(crate) [u64; WINDOW as usize / WORD]);
+
+impl Window {
+    /// Adds bytes, counted from the start of the window.
+    pub(crate) fn add(&mut self, bytes: Range<u64>) {
+        if bytes.is_empty() {
+            return;
+        }
+        for (word, mask) in words(bytes.start as usize, bytes.end as usize) {
+            self.0[word] |= mask;
+        }
+    }
+
+    /// The first run of its bytes among some, counted from the start of the window.
+    pub(crate) fn first(&self, bytes: Range<u64>) -> Option<Range<u64>> {
+        let (low, high) = (bytes.start as usize, bytes.end as usize);
+        let first = words(low, high).find_map(|(word, mask)| {
+            let found = self.0[word] & mask;
+            (found != 0).then(|| word * WORD + found.trailing_zeros() as usize)
+        })?;
+        let end = words(first, high).find_map(|(word, mask)| {
+            let other = !self.0[word] & mask;
+            (other != 0).then(|| word * WORD + other.trailing_zeros() as usize)
+        });
+        Some(first as u64..end.unwrap_or(high) as u64)
+    }
+}
+
+/// Words and their bits from one bit to before another, a later one.
+pub(crate) fn words(first: usize, last: usize) -> impl Iterator<Item = (usize, u64)> {
+    (first / WORD..last.div_ceil(WORD)).map(move |word| {
+        let low = first.saturating_sub(word * WORD);
+        let high = (last - word * WORD).min(WORD);
+        (word, (u64::MAX >> (WORD - (high - low))) << low)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_flag_for_each_byte(runs in prop::collection::vec((0u64..1024, 1u64..200), 0..8), asked in (0u64..1024, 1u64..1024)) {
+            let (mut window, mut flags) = (Window::default(), [false; WINDOW as usize]);
+            for (start, size) in runs {
+                let end = (start + size).min(WINDOW);
+                window.add(start..end);
+                flags[start as usize..end as usize].fill(true);
+            }
+            let (low, high) = (asked.0, (asked.0 + asked.1).min(WINDOW));
+            let first = (low..high).find(|byte| flags[*byte as usize]);
+            let found = first.map(|first| first..(first..high).find(|byte| !flags[*byte as usize]).unwrap_or(high));
+            prop_assert_eq!(window.first(low..high), found);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Which bytes of all buffers have been written, followed from task to task.
+
+use crate::filled::Filled;
+use crate::footprint::{Accesses, Footprint, Use};
+use crate::window::Window;
+use crate::written::Written;
+use chipless_model::{Buffer, BufferId, IndexVec, Program, Role};
+use std::ops::Range;
+
+/// Runs that are looked at one by one, in the whole program. Beyond, strided accesses are taken for their extent.
+const RUNS: u64 = 1 << 26;
+
+/// The written bytes at some point of a program.
+pub(crate) struct Writes<'m> {
+    program: &'m Program<'m>,
+    accesses: &'m Accesses,
+    written: IndexVec<BufferId, Filled>,
+    /// By footprint.
+    known: Vec<Known>,
+    /// Runs that may still be looked at.
+    runs: u64,
+}
+
+/// What is known of a footprint. Bytes that have been written stay written.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// All of it has been written: it may be read.
+    readable: bool,
+    /// It is among the written bytes.
+    written: bool,
+}
+
+/// An access has more runs than may still be looked at.
+#[derive(Debug)]
+pub(crate) struct TooManyRuns;
+
+impl<'m> Writes<'m> {
+    /// Before the first task: what the host gives and what the file holds.
+    pub(crate) fn new(program: &'m Program<'m>, accesses: &'m Accesses) -> Writes<'m> {
+        let written = |buffer: &Buffer<'_>| {
+            let known = if buffer.role == Role::Input {
+                buffer.size
+            } else {
+                buffer.initial.len() as u64
+            };
+            let mut written = Written::default();
+            written.insert(0, known.min(buffer.size));
+            Filled::new(written)
+        };
+        Writes {
+            program,
+            accesses,
+            written: program.buffers.iter().map(written).collect(),
+            known: vec![Known::default(); accesses.footprints()],
+            runs: RUNS,
+        }
+    }
+
+    /// Whether a read finds bytes that nobody has written. Constants and states hold values from the beginning.
+    pub(crate) fn lacks(
+        &mut self,
+        entry: &Use,
+        footprint: &Footprint,
+    ) -> Result<bool, TooManyRuns> {
+        let buffer = &self.program.buffers[footprint.buffer];
+        let known = &mut self.known[entry.footprint as usize];
+        if known.readable || matches!(buffer.role, Role::Constant | Role::State) {
+            return Ok(false);
+        }
+        let written = &mut self.written[footprint.buffer];
+        let pitch = self.accesses.pitch(footprint.buffer);
+        let mut extents = footprint.extents.iter();
+        known.readable = extents.all(|extent| written.covers(*extent, pitch));
+        if known.readable {
+            return Ok(false);
+        }
+        let patterns = self.accesses.fitting(footprint);
+        self.runs = left(self.runs, patterns.clone().map(|p| p.runs().total))?;
+        let written = written.bytes(pitch);
+        let is_missing = |(low, high)| written.first_missing(low, high).is_some();
+        known.readable = !patterns.flat_map(|p| p.runs()).any(is_missing);
+        Ok(!known.readable)
+    }
+
+    /// Notes what an access writes.
+    pub(crate) fn add(&mut self, entry: &Use, footprint: &Footprint) -> Result<(), TooManyRuns> {
+        let known = &mut self.known[entry.footprint as usize];
+        if std::mem::replace(&mut known.written, true) {
+            return Ok(());
+        }
+        known.readable = true;
+        let written = &mut self.written[footprint.buffer];
+        let pitch = self.accesses.pitch(footprint.buffer);
+        let extents = footprint.extents.iter();
+        if extents.clone().all(|extent| extent.whole) {
+            extents.for_each(|extent| written.fill(*extent, pitch));
+            return Ok(());
+        }
+        let patterns = self.accesses.fitting(footprint);
+        let total = left(self.runs, patterns.clone().map(|p| p.runs().total));
+        if total.is_err() {
+            extents.for_each(|extent| written.fill(*extent, pitch));
+        }
+        self.runs = total?;
+        for (low, high) in patterns.flat_map(|p| p.runs()) {
+            written.insert(low, high);
+        }
+        Ok(())
+    }
+
+    /// The written bytes of a buffer, one by one.
+    pub(crate) fn bytes(&mut self, buffer: BufferId) -> &Written {
+        self.written[buffer].bytes(self.accesses.pitch(buffer))
+    }
+
+    /// The first bytes of a range that nobody has written, in a buffer that was [looked at](Writes::bytes) since it was written last.
+    pub(crate) fn first_gap(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
+        let role = self.program.buffers[buffer].role;
+        if matches!(role, Role::Constant | Role::State) {
+            return None;
+        }
+        let written = self.written[buffer].settled();
+        let low = written.first_missing(bytes.start, bytes.end)?;
+        Some(low..written.gap_end(low, bytes.end))
+    }
+}
+
+impl Writes<'_> {
+    /// Adds those bytes of a window that nobody has written, as far as [`first_gap`](Writes::first_gap) tells them.
+    pub(crate) fn add_gaps_to(&self, window: &mut Window, buffer: BufferId, start: u64) {
+        let role = self.program.buffers[buffer].role;
+        if !matches!(role, Role::Constant | Role::State) {
+            self.written[buffer].settled().add_missing_to(window, start);
+        }
+    }
+}
+
+/// What is left of a number of runs after these.
+fn left(runs: u64, mut those: impl Iterator<Item = u64>) -> Result<u64, TooManyRuns> {
+    those.try_fold(runs, u64::checked_sub).ok_or(TooManyRuns)
+}
