@@ -56,7 +56,6 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
             "triggers", "models",
         ],
     ),
-    // `tables` lists a schedule without the network that it runs it with, and expects the same names of operations.
     ("report.py", &["tables", "why", "traces", "diff", "page"]),
     (
         "gemini.py",

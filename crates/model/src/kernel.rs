@@ -22,10 +22,10 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
         String::new()
     }
 
-    /// The layer of the network that a task of this label is a part of: by default what stands before the last `?`, as the NPU's
-    /// compiler writes labels.
+    /// The layer of the network that a task of this label is a part of, where the label says so.
     fn layer<'l>(&self, label: &'l str) -> Option<&'l str> {
-        label.rsplit_once('?').map(|(layer, _)| layer)
+        let _ = label;
+        None
     }
 
     /// Whether the file writes the wait of this index as *above* `n`, which the model has as at least `n + 1`.

@@ -172,10 +172,8 @@ fn timeline(html: &mut String, run: &Run<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribution::Attribution;
     use crate::example;
     use chipless_sim::{TimingOnly, Verified};
-    use std::borrow::Cow;
 
     #[test]
     fn a_run_is_drawn_with_every_task_and_nothing_from_outside() {
@@ -183,19 +181,8 @@ mod tests {
         let timeline = chipless_sim::run(&Verified::assume(&program), &mut TimingOnly).timeline;
         let html = run(&Run {
             file: "<model>.blob",
-            program: &program,
-            timeline: &timeline,
-            outputs: vec![],
-            attribution: Cow::Owned(Attribution::of(&program, &timeline)),
-            what_if: None,
-            ranking: None,
-            against: None,
-            compared: None,
-            first_nan: None,
-            facts: vec![],
-            seed: None,
             notes: vec!["a & b".to_owned()],
-            wall_ms: 0.0,
+            ..example::run(&program, &timeline)
         });
         assert_eq!(html.matches("<rect").count(), timeline.completed());
         assert!(html.contains("&lt;model&gt;.blob") && html.contains("a &amp; b"));

@@ -1,10 +1,13 @@
 //! Small programs for the tests: two tiles of an input go through one engine, with barriers that are used twice.
 
+use crate::attribution::Attribution;
+use crate::summary::Run;
 use chipless_model::{
     Access, Action, Buffer, BufferId, Builder, Condition, Configuration, ConfigurationId, Counter,
     Demand, ElementType, Fault, Kernel, Limits, Location, Loop, MemoryKind, NewTask, Pattern,
     Place, Port, Program, QueueId, ResourceId, Role, Signal, Storage, SyncId, TaskId, Time, Wait,
 };
+use chipless_sim::Timeline;
 use std::borrow::Cow;
 
 #[derive(Debug)]
@@ -294,4 +297,24 @@ pub(crate) fn ring() -> Program<'static> {
         0,
     );
     p.finish().expect("ids of its own")
+}
+
+/// A run of which nothing is known but its times.
+pub(crate) fn run<'r, 'a>(program: &'r Program<'a>, timeline: &'r Timeline) -> Run<'r, 'a> {
+    Run {
+        file: "empty",
+        program,
+        timeline,
+        outputs: vec![],
+        attribution: Cow::Owned(Attribution::of(program, timeline)),
+        what_if: None,
+        ranking: None,
+        against: None,
+        compared: None,
+        first_nan: None,
+        facts: vec![],
+        seed: None,
+        notes: vec![],
+        wall_ms: 0.0,
+    }
 }

@@ -307,23 +307,15 @@ mod tests {
         let statistics = Statistics::of(ElementType::Float32, 2, &[0, 0, 128, 63, 0, 0, 0, 192]);
         check(&Run {
             file: "model.blob",
-            program: &program,
-            timeline: &outcome.timeline,
             outputs: vec![Output {
                 port: 0,
                 path: Some("out/y.npy".into()),
                 statistics,
             }],
-            attribution: Cow::Owned(Attribution::of(&program, &outcome.timeline)),
-            what_if: None,
-            ranking: None,
-            against: None,
-            compared: None,
-            first_nan: None,
-            facts: vec![],
             seed: Some(7),
             notes: vec!["x is random (seed 7)".into()],
             wall_ms: 1.25,
+            ..example::run(&program, &outcome.timeline)
         });
     }
 
@@ -332,32 +324,12 @@ mod tests {
         with_run(|run| insta::assert_snapshot!(run.text(Paint::PLAIN, usize::MAX)));
     }
 
-    /// A run of which nothing is known but its times.
-    fn bare<'r, 'a>(program: &'r Program<'a>, timeline: &'r Timeline) -> Run<'r, 'a> {
-        Run {
-            file: "empty",
-            program,
-            timeline,
-            outputs: vec![],
-            attribution: Cow::Owned(Attribution::of(program, timeline)),
-            what_if: None,
-            ranking: None,
-            against: None,
-            compared: None,
-            first_nan: None,
-            facts: vec![],
-            seed: None,
-            notes: vec![],
-            wall_ms: 0.0,
-        }
-    }
-
     /// What is said of cores that work on so many tasks each.
     fn cores(tasks: &[usize], width: usize) -> String {
         let program = example::cores(tasks);
         let outcome = chipless_sim::run(&chipless_sim::Verified::assume(&program), &mut TimingOnly);
         assert_eq!(outcome.end, Ok(()));
-        bare(&program, &outcome.timeline).text(Paint::PLAIN, width)
+        example::run(&program, &outcome.timeline).text(Paint::PLAIN, width)
     }
 
     #[test]
@@ -412,7 +384,7 @@ mod tests {
     #[test]
     fn a_program_without_tasks_divides_by_nothing() {
         let (program, timeline) = (Program::default(), Timeline::default());
-        let run = bare(&program, &timeline);
+        let run = example::run(&program, &timeline);
         insta::assert_snapshot!(run.text(Paint::PLAIN, usize::MAX));
     }
 }

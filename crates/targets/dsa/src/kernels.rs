@@ -172,9 +172,10 @@ impl Kernel for Compute<'_> {
             .run(parts, &streams, self.span.as_ref(), &mut memory)
             .map_err(|stop| self.stopped(&stop))?;
         found.sort_unstable_by_key(|(port, _)| *port);
+        let none = Rows::default();
         for piece in &self.gives {
             let rows = found.binary_search_by_key(&(piece.port as usize), |(port, _)| *port);
-            let rows = rows.map_or(&NO_ROWS, |at| &found[at].1);
+            let rows = rows.map_or(&none, |at| &found[at].1);
             self.give(piece, rows, storage)?;
         }
         if let Some(registers) = self.registers.filter(|registers| registers.gives) {
@@ -186,13 +187,6 @@ impl Kernel for Compute<'_> {
         Ok(())
     }
 }
-
-static NO_ROWS: Rows = Rows {
-    count: 0,
-    bytes: Vec::new(),
-    valid: None,
-    dropped: 0,
-};
 
 impl Compute<'_> {
     fn stopped(&self, stop: &Stop) -> Fault {

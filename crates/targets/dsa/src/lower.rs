@@ -91,9 +91,9 @@ fn sections<'a>(
     outcome: &'a Result<Course, Stop>,
 ) -> Vec<Section<'a>> {
     let streams: Vec<u64> = inputs.iter().map(|input| input.stream.rows()).collect();
-    let parts: Cow<'a, [Part]> = match outcome {
-        Ok(course) => Cow::Borrowed(&course.parts),
-        Err(_) => Cow::Owned(parts(graph, &streams)),
+    let parts: Vec<Cow<'a, Part>> = match outcome {
+        Ok(course) => course.parts.iter().map(Cow::Borrowed).collect(),
+        Err(_) => parts(graph, &streams).into_iter().map(Cow::Owned).collect(),
     };
     let hangs = outcome
         .as_ref()
@@ -103,16 +103,7 @@ fn sections<'a>(
             parts: number..number + 1,
             part,
         };
-        return match parts {
-            Cow::Borrowed(parts) => (0..)
-                .zip(parts.iter().map(Cow::Borrowed))
-                .map(section)
-                .collect(),
-            Cow::Owned(parts) => (0..)
-                .zip(parts.into_iter().map(Cow::Owned))
-                .map(section)
-                .collect(),
-        };
+        return (0..).zip(parts).map(section).collect();
     }
     let even = streams.windows(2).all(|pair| pair[0] == pair[1]);
     let mut nodes: Vec<NodeId> = parts.iter().flat_map(|part| &part.nodes).copied().collect();

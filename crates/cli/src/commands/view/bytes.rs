@@ -3,7 +3,7 @@
 use super::super::{Opened, run::inputs};
 use crate::failure::Failure;
 use chipless::Options;
-use chipless_model::{Storage, Time};
+use chipless_model::{Program, Storage, Time};
 use chipless_report::attribution::lives;
 use chipless_report::instant::{Instant, done_by, place};
 use chipless_sim::{Effects, Functional, TimingOnly, Verified};
@@ -40,13 +40,23 @@ impl Question {
 pub(super) fn check_inputs(opened: &Opened, options: &Options) -> Result<(), Failure> {
     opened.with_document(options, |document| {
         let lowered = document.lower()?;
-        let program = &lowered.program;
-        let given = inputs::open(&opened.path, program, &options.data.arrays)?;
-        let mut storage = Storage::new(program, &options.limits).map_err(chipless::no_room)?;
-        let seed = options.data.seed;
-        inputs::fill(&opened.path, program, &given, &[], seed, &mut storage)?;
+        let given = inputs::open(&opened.path, &lowered.program, &options.data.arrays)?;
+        filled(opened, &lowered.program, &given, options)?;
         Ok(())
     })
+}
+
+/// The memory before the first task, and what of it is random.
+fn filled<'b>(
+    opened: &Opened,
+    program: &Program<'b>,
+    given: &'b [inputs::Given],
+    options: &Options,
+) -> Result<(Storage<'b>, Vec<String>), Failure> {
+    let mut storage = Storage::new(program, &options.limits).map_err(chipless::no_room)?;
+    let (path, seed) = (&opened.path, options.data.seed);
+    let random = inputs::fill(path, program, given, &[], seed, &mut storage)?;
+    Ok((storage, random))
 }
 
 /// Executes the program up to the instant. The answer is JSON.
@@ -83,9 +93,7 @@ pub(super) fn answer(
             return Err(Failure::misuse("address", text));
         };
         let given = inputs::open(&opened.path, program, &options.data.arrays)?;
-        let mut storage = Storage::new(program, &options.limits).map_err(chipless::no_room)?;
-        let seed = options.data.seed;
-        let random = inputs::fill(&opened.path, program, &given, &[], seed, &mut storage)?;
+        let (mut storage, random) = filled(opened, program, &given, options)?;
         let mut effects = Functional::new(&mut storage);
         for task in done_by(&timeline, at) {
             effects.apply(program, task).map_err(|fault| {
@@ -93,7 +101,9 @@ pub(super) fn answer(
                 Failure::wrong(program.task_name(task), text)
             })?;
         }
-        let notes = chipless::random_note(&random, seed).into_iter().collect();
+        let notes = chipless::random_note(&random, options.data.seed)
+            .into_iter()
+            .collect();
         let instant = Instant::of(program, &timeline, &storage, place, at, notes);
         serde_json::to_string(&instant).map_err(|error| Failure::misuse("bytes", error))
     })
