@@ -1,8 +1,8 @@
-//! Who wrote each byte of a buffer last, and whether it has been read since: a number for each cell of 32 bytes, and one
+//! Who wrote each byte of a buffer last, and whether it has been read since: a number for each cell of 16 bytes, and one
 //! for each byte of the cells that several writers share.
 
-/// Bytes of a cell.
-const CELL: usize = 32;
+/// Bytes of a cell: what the units of most machines write is a multiple of it.
+const CELL: usize = 16;
 /// Cells that are compared and filled together.
 const CHUNK: usize = 32;
 /// Marks a cell whose bytes stand one by one in the table of shared cells.
