@@ -106,14 +106,14 @@ pub(super) fn axis_of(axis: i64, rank: usize) -> Result<usize, String> {
     usize::try_from(from_front)
         .ok()
         .filter(|axis| *axis < rank)
-        .ok_or_else(|| format!("the axis {axis} of {rank} dimensions"))
+        .ok_or_else(|| format!("expected an axis of {rank} dimensions, found {axis}"))
 }
 
-/// Elements of a constant at places that follow from places of the result; nothing is read where the numbers are not there.
+/// Elements of a constant at places that follow from places of the result, where they have any; nothing is read where the numbers are not there.
 fn taken(
     constant: &Constant,
     shape: Vec<i64>,
-    from: impl Fn(&[i64]) -> Vec<i64>,
+    from: impl Fn(&[i64]) -> Option<Vec<i64>>,
 ) -> Result<Constant, String> {
     let Data::There(numbers) = &constant.data else {
         return Ok(Constant {
@@ -123,17 +123,23 @@ fn taken(
     };
     let count = product(&shape);
     if count > MOST.max(numbers.len() as i64) {
-        return Err(format!("{shape:?} elements"));
+        return Err(too_many(&shape));
     }
     let mut place = vec![0; shape.len()];
     let mut values = Vec::with_capacity(count.max(0) as usize);
     for _ in 0..count {
-        let at = from(&place)
-            .iter()
-            .zip(&constant.shape)
-            .fold(0, |at, (i, extent)| at * extent + i);
-        let value = usize::try_from(at).ok().and_then(|at| numbers.get(at));
-        values.push(*value.ok_or("an index lies outside")?);
+        let value = from(&place).and_then(|from| {
+            let at = from.iter().zip(&constant.shape);
+            let at = at.fold(0, |at, (i, extent)| at * extent + i);
+            numbers.get(usize::try_from(at).ok()?)
+        });
+        let outside = || {
+            format!(
+                "an index lies outside of the constant's {:?}",
+                constant.shape
+            )
+        };
+        values.push(*value.ok_or_else(outside)?);
         for (i, extent) in place.iter_mut().zip(&shape).rev() {
             *i += 1;
             if *i < *extent {
@@ -147,6 +153,10 @@ fn taken(
         data: Data::There(Rc::new(values)),
         ..constant.clone()
     })
+}
+
+fn too_many(shape: &[i64]) -> String {
+    format!("expected at most {MOST} elements of a constant, found a shape of {shape:?}")
 }
 
 fn transpose(constant: &Constant, scales: Option<&Scales>, attributes: &Attributes<'_>) -> Outcome {
@@ -169,7 +179,7 @@ fn transpose(constant: &Constant, scales: Option<&Scales>, attributes: &Attribut
         for (i, axis) in place.iter().zip(&order) {
             from[*axis] = *i;
         }
-        from
+        Some(from)
     })?;
     let scales = scales.map(|(scales, axis)| {
         let to = order.iter().position(|from| *from as i64 == *axis);
@@ -233,11 +243,14 @@ fn folded(
             shape: shape.clone(),
             ..first.clone()
         })
-        .ok_or_else(|| format!("{:?} as {shape:?}", first.shape))
+        .ok_or_else(|| {
+            let (elements, shape) = (product(&first.shape), &shape);
+            format!("expected a shape of {elements} elements, found {shape:?}")
+        })
     };
     match kind {
         "Cast" => cast(first, attributes.int("to").unwrap_or(1)),
-        "Sqrt" => Ok(each(first, f64::sqrt)?),
+        "Sqrt" => each(first, f64::sqrt),
         "Add" | "Sub" | "Mul" | "Div" => combined(kind, first, second()?),
         "Reshape" => {
             let mut shape = Reader::whole(second()?)?;
@@ -299,15 +312,11 @@ fn folded(
                 let at = chosen.iter().zip(&places).fold(0, |at, (i, e)| at * e + i);
                 let index = indices.get(at as usize).copied().unwrap_or(-1);
                 let index = if index < 0 { index + extent } else { index };
+                let index = Some(index).filter(|index| (0..extent).contains(index))?;
                 let mut from = place[..outer].to_vec();
-                // One outside stays outside.
-                from.push(if (0..extent).contains(&index) {
-                    index
-                } else {
-                    i64::MIN >> 20
-                });
+                from.push(index);
                 from.extend(&place[outer + places.len()..]);
-                from
+                Some(from)
             })
         }
         "Slice" => slice(first, constants, attributes),
@@ -320,7 +329,7 @@ fn folded(
             let value = attributes.tensor("value")?;
             let count = product(&shape);
             if !(0..=MOST).contains(&count) {
-                return Err(format!("{shape:?} elements"));
+                return Err(too_many(&shape));
             }
             let number = value.as_ref().and_then(Constant::single).unwrap_or(0.0);
             Ok(Constant {
@@ -400,26 +409,42 @@ fn slice(
         Some(constant) => Reader::whole(constant).map(Some),
         None => Ok(attributes.ints(name).map(<[i64]>::to_vec)),
     };
+    let (mut shape, mut offset) = (first.shape.clone(), vec![0; first.shape.len()]);
+    for (axis, ends) in cuts(list)? {
+        let axis = axis_of(axis, shape.len())?;
+        let [start, end] = bounds(ends, first.shape[axis]);
+        (offset[axis], shape[axis]) = (start, (end - start).max(0));
+    }
+    taken(first, shape, |place| {
+        let from = place.iter().zip(&offset);
+        Some(from.map(|(i, start)| i + start).collect())
+    })
+}
+
+/// The axes that a `Slice` cuts, each with where it starts and ends. `list` gives an input, or the attribute that stood for it up to
+/// operator set 9.
+pub(super) fn cuts(
+    list: impl Fn(usize, &str) -> Result<Option<Vec<i64>>, String>,
+) -> Result<Vec<(i64, [i64; 2])>, String> {
     let starts = list(1, "starts")?.ok_or("its starts are missing")?;
     let ends = list(2, "ends")?.ok_or("its ends are missing")?;
     let axes = list(3, "axes")?.unwrap_or_else(|| (0..starts.len() as i64).collect());
     if list(4, "steps")?.is_some_and(|steps| steps.iter().any(|step| *step != 1)) {
         return Err("steps other than 1 are not supported".to_owned());
     }
-    let (mut shape, mut offset) = (first.shape.clone(), vec![0; first.shape.len()]);
-    for ((axis, start), end) in axes.iter().zip(&starts).zip(&ends) {
-        let axis = axis_of(*axis, shape.len())?;
-        let extent = first.shape[axis];
-        let [start, end] = bounds([*start, *end], extent);
-        (offset[axis], shape[axis]) = (start, (end - start).max(0));
+    if [ends.len(), axes.len()] != [starts.len(); 2] {
+        return Err(format!(
+            "expected as many ends and axes as starts, {}, found {} and {}",
+            starts.len(),
+            ends.len(),
+            axes.len()
+        ));
     }
-    taken(first, shape, |place| {
-        place
-            .iter()
-            .zip(&offset)
-            .map(|(i, start)| i + start)
-            .collect()
-    })
+    let ends = starts.into_iter().zip(ends);
+    let cuts = axes.into_iter().zip(ends);
+    Ok(cuts
+        .map(|(axis, (start, end))| (axis, [start, end]))
+        .collect())
 }
 
 /// The ends of a slice within an extent; negative ones count from the end.

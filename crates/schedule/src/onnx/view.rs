@@ -1,6 +1,6 @@
 //! Nodes that change nothing but the view of a tensor, or exchange its axes.
 
-use super::fold::{axis_of, bounds, product};
+use super::fold::{axis_of, bounds, cuts, product};
 use super::fuse::Stored;
 use super::graph::{Attributes, Known, Outcome, Reader, Value};
 use super::proto::Node;
@@ -171,20 +171,14 @@ impl<'g> Reader<'g> {
                 None => Ok(attributes.ints(name).map(<[i64]>::to_vec)),
             }
         };
-        let starts = list(1, "starts")?.ok_or("its starts are missing")?;
-        let ends = list(2, "ends")?.ok_or("its ends are missing")?;
-        let axes = list(3, "axes")?.unwrap_or_else(|| (0..starts.len() as i64).collect());
-        if list(4, "steps")?.is_some_and(|steps| steps.iter().any(|step| *step != 1)) {
-            return Err("steps other than 1 are not supported".to_owned());
-        }
         let mut dims = vec![self.batch];
         dims.extend(x.dims());
         let mut cut = x;
-        for ((axis, start), end) in axes.iter().zip(&starts).zip(&ends) {
-            let extent = dims[axis_of(*axis, dims.len())?];
+        for (axis, ends) in cuts(list)? {
+            let extent = dims[axis_of(axis, dims.len())?];
             // An axis that is taken whole is not cut.
-            if bounds([*start, *end], extent) != [0, extent] {
-                cut = part(&cut, *axis, [*start, *end])?;
+            if bounds(ends, extent) != [0, extent] {
+                cut = part(&cut, axis, ends)?;
                 cut.name = Some(self.name.as_str().into());
             }
         }
