@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::model::node::Branch;
 use crate::model::node::Node;
 use crate::model::segment::Evaluator;
-use crate::model::{Cost, Factors, Impossible, explicit, leaf_costs, tree_of};
+use crate::model::{Cost, Factors, Impossible, Objective, explicit, leaf_costs, tree_of};
 use crate::network::Network;
 use crate::tree::Tree;
 use fastrand::Rng;
@@ -224,9 +224,13 @@ impl Climb<'_> {
         }
     }
 
-    /// Puts the schedule first that lets most cores work of those that are as good as the best.
+    /// Puts the schedule first that lets most cores work of those that are as good as the best. Delays are counted, not estimated.
     fn prefer_busy_cores(&mut self) {
-        let most = self.best.first().map_or(0.0, |best| best.score) * (1.0 + AS_GOOD);
+        let more = match self.options.objective {
+            Objective::Delay => 0.0,
+            Objective::Edp | Objective::Energy => AS_GOOD,
+        };
+        let most = self.best.first().map_or(0.0, |best| best.score) * (1.0 + more);
         let as_good = self.best.iter().take_while(|said| said.score <= most);
         let widest = as_good
             .enumerate()
