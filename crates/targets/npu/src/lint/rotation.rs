@@ -25,7 +25,7 @@ const ROW: u64 = 1024;
 /// Runs of an access that are followed one by one. What has more is not judged.
 const RUNS: u64 = 256;
 
-/// Bytes that have one state: outputs of a DPU begin at multiples of them (NPU4 DPU invariant, ac_base). Of a unit that is written in part
+/// Bytes that have one state: outputs of a DPU begin at multiples of them (NPU4 DPU invariant, `ac_base`). Of a unit that is written in part
 /// nothing is known.
 const UNIT: u64 = 16;
 /// Units that are looked at together.
