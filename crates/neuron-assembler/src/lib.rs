@@ -14,6 +14,7 @@
 //! NOP $S[9]>=4
 //! ```
 
+mod address;
 mod functions;
 mod line;
 mod slot;
@@ -180,10 +181,10 @@ impl<'a> Assembler<'a> {
                     name,
                     ..DraftFunctions::default()
                 };
-                self.work(line)?.functions = Some(set);
+                self.work(line)?.functions.push(set);
             }
             "segment" | "control" | "function" => {
-                let Some(set) = &mut self.work(line)?.functions else {
+                let Some(set) = self.work(line)?.functions.last_mut() else {
                     return Err(line.error("a `functions` line must come before"));
                 };
                 functions::line(word, line, set)?;

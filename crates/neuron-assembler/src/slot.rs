@@ -1,13 +1,13 @@
 //! Slots from text: what [`Slot`]'s `Display` writes is read back, to the same bytes. The fields of a format may come in any order.
-//! In addresses of transfers, names of variables are taken for their numbers.
+//! In [addresses](crate::address) of transfers, names of variables are taken for their numbers.
 
+use crate::address::{dma_side, scalars};
 use crate::{AssembleError, Line};
 use chipless_neuron::DraftSubgraph;
-use chipless_neuron::VariableType;
 use chipless_neuron::stream::formats::{Code, Field, Kind};
 use chipless_neuron::stream::{
-    ALU_OPERATIONS, AluOperation, DmaAddress, DmaSide, ELEMENT_CODES, ElementCode, Events,
-    Instruction, Opcode, PSUM_BASE, SLOT_BYTES, Slot, Support, UNNAMED,
+    ALU_OPERATIONS, AluOperation, ELEMENT_CODES, ElementCode, Events, Instruction, Opcode,
+    PSUM_BASE, SLOT_BYTES, Slot, Support, UNNAMED,
 };
 
 /// The slot of a line whose first word has been taken.
@@ -60,7 +60,11 @@ pub(crate) fn slot(
         }
     }
     let missing = fields.iter().find(|field| {
-        matches!(field.kind, Kind::Tensor { .. } | Kind::Side(_)) && !given.contains(&field.name)
+        let must_be_said = matches!(
+            field.kind,
+            Kind::Tensor { .. } | Kind::Side(_) | Kind::Scalars(_) | Kind::SymbolicScalars(_)
+        );
+        must_be_said && !given.contains(&field.name)
     });
     let is_listed = slot.support() == Support::Listed && given.is_empty();
     if let Some(missing) = missing.filter(|_| !is_raw && !is_listed) {
@@ -190,6 +194,12 @@ fn put(
             set(slot, element, code);
             let side: [u8; 22] = zerocopy::transmute!(dma_side(line, subgraph)?);
             side.to_vec()
+        }
+        Kind::Scalars(element) | Kind::SymbolicScalars(element) => {
+            let code = self::element(line)?;
+            line.expect("@")?;
+            set(slot, element, code);
+            scalars(line, subgraph, matches!(field.kind, Kind::Scalars(_)))?
         }
         Kind::Events | Kind::Completion => {
             return Err(line.error(format!("{} is written as waits and signals", field.name)));
@@ -341,88 +351,6 @@ fn events(slot: &mut Slot, is_raw: bool, line: &mut Line<'_>) -> Result<(), Asse
     Ok(())
 }
 
-/// `table[2]+0x80[256,1][128,1]*256`; instead of a number the name of a variable.
-fn dma_side(line: &mut Line<'_>, subgraph: &DraftSubgraph<'_>) -> Result<DmaSide, AssembleError> {
-    let kind = line.word("var, table or register")?;
-    line.expect("[")?;
-    let variable = subgraph
-        .variables
-        .get(line.rest().split(']').next().unwrap_or_default());
-    let id = variable.and_then(|v| v.var_id);
-    let (id, tag) = match (kind, id) {
-        ("var", Some(id)) => (u16::try_from(id).ok(), 0x1000),
-        ("table", Some(id)) => {
-            let tables = subgraph
-                .variables
-                .values()
-                .filter(|v| v.kind == Some(VariableType::DgeTable));
-            let index = tables
-                .flat_map(|t| &t.list)
-                .position(|listed| *listed == id);
-            (
-                Some(
-                    index.ok_or_else(|| line.error("the table does not list this variable"))?
-                        as u16,
-                ),
-                0x2000,
-            )
-        }
-        ("var", None) => (None, 0x1000),
-        ("table", None) => (None, 0x2000),
-        ("register", _) => (None, 0x2800),
-        (other, _) => {
-            let tag = other
-                .strip_prefix("tag0x")
-                .and_then(|digits| u16::from_str_radix(digits, 16).ok());
-            (
-                None,
-                tag.ok_or_else(|| {
-                    line.error(format!("`{other}` is none of var, table, register"))
-                })?,
-            )
-        }
-    };
-    let id = match id {
-        Some(id) => {
-            line.word("a variable")?;
-            id
-        }
-        None => line.integer("a variable or a number")?,
-    };
-    line.expect("]")?;
-    let offset: u32 = if line.eat("+") {
-        line.integer("an offset")?
-    } else {
-        0
-    };
-    let steps = numbers::<i32>(line)?.map(Into::into);
-    let counts = numbers::<u16>(line)?.map(Into::into);
-    line.expect("*")?;
-    let row: u32 = line.integer("bytes of a row")?;
-    let row_bytes = match row {
-        1..=0xffff => row as u16,
-        0x10000 => 0,
-        _ => return Err(line.error("a row has 1 to 65536 bytes")),
-    };
-    let address = DmaAddress {
-        offset: offset.into(),
-        id: id.into(),
-        tag: tag.into(),
-    };
-    Ok(DmaSide {
-        address,
-        steps,
-        counts,
-        row_bytes: row_bytes.into(),
-    })
-}
-
-fn numbers<T: TryFrom<i128>>(line: &mut Line<'_>) -> Result<[T; 2], AssembleError> {
-    let list = line.list(|l| l.integer("a number"))?;
-    list.try_into()
-        .map_err(|list: Vec<T>| line.error(format!("{} numbers, expected 2", list.len())))
-}
-
 /// One wait or one signal.
 struct Event {
     update: bool,
@@ -538,7 +466,7 @@ fn pair(line: &mut Line<'_>) -> Result<Events, AssembleError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chipless_neuron::Variable;
+    use chipless_neuron::{Variable, VariableType};
     use proptest::prelude::*;
 
     fn parse(text: &str) -> Result<Slot, AssembleError> {
@@ -585,6 +513,13 @@ mod tests {
             "PSEUDO_FUNCTION_CALL name=layer.1 $S[3]>=4",
             "OPCODE_0xee bytes=0102 byte[0x01]=0x11",
             "PSEUDO_DMA_DIRECT2D dst=fp16@table[2]+0x0[256,1][128,1]*128 src=fp32@var[0]+0x4200[262144,1][128,1]*65536 $S[4]>=2 $S[27]+=16@complete",
+            "PSEUDO_DMA_DIRECT2D dst=fp16@var[70000]+0x0[1,1][1,1]*2 src=fp16@table[1]+register[5][1,1][1,1]*2 src_bound=134 $S[27]+=16@complete",
+            "PSEUDO_DMA_DIRECT2D dst=fp16@registers[4,63][1,1][1,1]*2 src=fp16@tag0x2c00[1]+0x5[1,1][1,1]*2 $S[27]+=16@complete",
+            "ALU_OP op=multiply element=int32 dst=5 src0=3 from=instruction imm=0x40 $S[3]>=4",
+            "TENSOR_LOAD memory=int32@table[2]+0x10[1,0][4,1] registers=0001020300000000000000000000000000000000000000000000000000000000",
+            "TENSOR_STORE memory=uint8@address+0x4000[-1,8][2,2] from=instruction registers=0102030400000000000000000000000000000000000000000000000000000000 $S[1]++@complete",
+            "PSEUDO_TENSOR_LOAD memory=uint64@var[4294967295]+0x8[1,0][1,1] registers=0200000000000000000000000000000000000000000000000000000000000000",
+            "PSEUDO_LOAD_ACT_FUNC_SET name=exp_and_others",
             "SET_ORDERING_MODE",
             "PSEUDO_BRANCH_LABEL",
         ] {

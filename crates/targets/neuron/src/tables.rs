@@ -49,14 +49,46 @@ pub struct DraftFunction {
 }
 
 impl DraftFunctions {
-    /// Names and contents of the files: metadata, segments, control words, and the index of sets.
-    pub(crate) fn files(&self) -> Vec<(String, Vec<u8>)> {
-        let file = |suffix: &str| format!("{}{suffix}", self.name);
-        let (segments, control) = (file("_bkt.bin"), file("_ctrl.bin"));
-        let starts = |of: &dyn Fn(&DraftFunction) -> u32| -> Map<String, Value> {
-            let entry = |f: &DraftFunction| (f.name.clone(), of(f).into());
-            self.functions.iter().map(entry).collect()
-        };
+    /// Names and contents of the files of some sets: their index, and of each metadata, segments and control words.
+    pub(crate) fn files(sets: &[DraftFunctions]) -> Vec<(String, Vec<u8>)> {
+        if sets.is_empty() {
+            return Vec::new();
+        }
+        let entries: Vec<Value> = sets.iter().map(DraftFunctions::entry).collect();
+        let index = json!({
+            "pwp_file_keys": ["bkt_bin", "ctrl_bin", "profile_json"],
+            "act_func_sets": entries,
+        });
+        let index = format!("{index:#}").into_bytes();
+        let mut files = vec![("act_info.json".to_owned(), index)];
+        files.extend(sets.iter().flat_map(DraftFunctions::tables));
+        files
+    }
+
+    fn file(&self, suffix: &str) -> String {
+        format!("{}{suffix}", self.name)
+    }
+
+    /// A number of each function, by name.
+    fn starts(&self, of: &dyn Fn(&DraftFunction) -> u32) -> Map<String, Value> {
+        let entry = |f: &DraftFunction| (f.name.clone(), of(f).into());
+        self.functions.iter().map(entry).collect()
+    }
+
+    /// What the index says of the set.
+    fn entry(&self) -> Value {
+        json!({
+            "name": self.name,
+            "bkt_bin": self.file("_bkt.bin"),
+            "ctrl_bin": self.file("_ctrl.bin"),
+            "profile_json": self.file(".json"),
+            "act": self.starts(&|_| 1),
+        })
+    }
+
+    /// Names and contents of the files of the set.
+    fn tables(&self) -> [(String, Vec<u8>); 3] {
+        let (segments, control) = (self.file("_bkt.bin"), self.file("_ctrl.bin"));
         let first = |f: &DraftFunction| {
             self.control
                 .get(f.control[0] as usize)
@@ -68,19 +100,9 @@ impl DraftFunctions {
             "ctl_bin": control,
             "bkt_entry_cnt": self.segments.len(),
             "ctl_entry_cnt": self.control.len(),
-            "func_to_bkt_start_idx": starts(&first),
-            "func_to_ctl_start_idx": starts(&|f| f.control[0]),
+            "func_to_bkt_start_idx": self.starts(&first),
+            "func_to_ctl_start_idx": self.starts(&|f| f.control[0]),
             "profile_meta_data": profiles,
-        });
-        let index = json!({
-            "pwp_file_keys": ["bkt_bin", "ctrl_bin", "profile_json"],
-            "act_func_sets": [{
-                "name": self.name,
-                "bkt_bin": segments,
-                "ctrl_bin": control,
-                "profile_json": file(".json"),
-                "act": starts(&|_| 1),
-            }],
         });
         let mut segment_bytes = Vec::with_capacity(self.segments.len() * SEGMENT_BYTES);
         for segment in &self.segments {
@@ -96,12 +118,8 @@ impl DraftFunctions {
             control_bytes.extend(word.to_le_bytes());
             control_bytes.resize(end, 0);
         }
-        vec![
-            (
-                "act_info.json".to_owned(),
-                format!("{index:#}").into_bytes(),
-            ),
-            (file(".json"), format!("{metadata:#}").into_bytes()),
+        [
+            (self.file(".json"), format!("{metadata:#}").into_bytes()),
             (segments, segment_bytes),
             (control, control_bytes),
         ]

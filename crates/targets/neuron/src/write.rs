@@ -56,8 +56,8 @@ pub struct DraftEngine<'a> {
     pub dma: Vec<DmaEntry<'a>>,
     /// Instructions.
     pub slots: Vec<Slot>,
-    /// The set of functions that the scalar engine loads.
-    pub functions: Option<DraftFunctions>,
+    /// The sets of functions that the scalar engine loads.
+    pub functions: Vec<DraftFunctions>,
 }
 
 impl Draft<'_> {
@@ -100,11 +100,8 @@ impl Draft<'_> {
                         .collect(),
                 ));
             }
-            let tables = subgraph
-                .engines
-                .iter()
-                .filter_map(|work| work.functions.as_ref());
-            let tables = tables.flat_map(DraftFunctions::files);
+            let tables = subgraph.engines.iter();
+            let tables = tables.flat_map(|work| DraftFunctions::files(&work.functions));
             members.extend(tables.map(|(name, bytes)| (path(&name), bytes)));
             members.extend(
                 subgraph
@@ -284,9 +281,10 @@ impl DraftEngine<'_> {
     fn json(&self, engine: Engine) -> Value {
         let file = file_name(engine);
         let mut value = json!({"dma": self.dma.iter().map(entry_json).collect::<Vec<_>>(), "instr": format!("{file}.bin"), "name": format!("{file}.json")});
-        if let Some(functions) = &self.functions {
+        if !self.functions.is_empty() {
+            let names: Vec<&str> = self.functions.iter().map(|set| &*set.name).collect();
             value["act_info"] = "act_info.json".into();
-            value["activation_function_sets"] = json!([functions.name]);
+            value["activation_function_sets"] = json!(names);
         }
         value
     }

@@ -225,6 +225,53 @@ impl Operation {
         })
     }
 
+    /// On whole numbers of so many bits in registers of a sequencer, of which the result keeps the lowest bits. The error says why there is
+    /// no result.
+    #[allow(clippy::enum_glob_use, reason = "a table of them")]
+    pub(crate) fn on_registers(self, a: i128, b: i128, bits: u32) -> Result<i128, String> {
+        use Operation::*;
+        let zero = || "is not supported with a divisor of 0".to_owned();
+        let shift = u32::try_from(b).ok().filter(|by| *by < bits);
+        let shift = || shift.ok_or_else(|| format!("by {b} bits of {bits} is not supported"));
+        let unsigned = a & ((1 << bits) - 1);
+        Ok(match self {
+            Bypass => a,
+            Not => !a,
+            And => a & b,
+            Or => a | b,
+            Xor => a ^ b,
+            ShiftLeft | LogicalShiftLeft => a << shift()?,
+            ShiftRight => (unsigned << (128 - bits) >> (128 - bits)) >> shift()?,
+            LogicalShiftRight => unsigned >> shift()?,
+            Add | IntegerAdd => a + b,
+            Subtract | IntegerSubtract => a - b,
+            Multiply | IntegerMultiply | UnsignedMultiply => a.wrapping_mul(b),
+            Divide | IntegerDivide | UnsignedDivide => a.checked_div(b).ok_or_else(zero)?,
+            Modulo if a < 0 || b < 0 => {
+                return Err(
+                    "is not supported on negative numbers: the sign is not known".to_owned(),
+                );
+            }
+            Modulo | IntegerModulo | UnsignedModulo => a.checked_rem(b).ok_or_else(zero)?,
+            Max | IntegerMax | UnsignedMax => a.max(b),
+            Min | IntegerMin | UnsignedMin => a.min(b),
+            LogicalAnd => i128::from(a != 0 && b != 0),
+            LogicalOr => i128::from(a != 0 || b != 0),
+            LogicalXor => i128::from((a != 0) != (b != 0)),
+            Equal | IntegerEqual => i128::from(a == b),
+            NotEqual | IntegerNotEqual => i128::from(a != b),
+            Greater | IntegerGreater | UnsignedGreater => i128::from(a > b),
+            AtLeast | IntegerAtLeast | UnsignedAtLeast => i128::from(a >= b),
+            AtMost | IntegerAtMost | UnsignedAtMost => i128::from(a <= b),
+            Less | IntegerLess | UnsignedLess => i128::from(a < b),
+            Difference | IntegerDifference => (a - b).abs(),
+            Magnitude | IntegerMagnitude => a.abs(),
+            LargestMagnitude | IntegerLargestMagnitude => a.abs().max(b.abs()),
+            SmallestMagnitude | IntegerSmallestMagnitude => a.abs().min(b.abs()),
+            Power | ReciprocalRoot | Rectify | Square => return Err("is not supported".to_owned()),
+        })
+    }
+
     /// Whether an integer operation takes signed numbers; `None` where it takes both.
     pub(crate) const fn signedness(self) -> Option<bool> {
         match self as u8 {

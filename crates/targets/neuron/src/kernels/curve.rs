@@ -231,7 +231,9 @@ impl Records {
             ));
         }
         let word_bytes = control.len().checked_div(control_words).unwrap_or(0);
-        if control_words == 0 || word_bytes < 4 || word_bytes * control_words != control.len() {
+        let is_whole = word_bytes >= 4 && word_bytes * control_words == control.len();
+        // Functions of two segments, small and large, need no words.
+        if !is_whole && (control_words, control.len()) != (0, 0) {
             return Err(format!(
                 "{} bytes of control words are no {control_words} of them",
                 control.len()
@@ -248,7 +250,10 @@ impl Records {
         };
         Ok(Records {
             segments: segments.chunks_exact(SEGMENT_BYTES).map(segment).collect(),
-            control: control.chunks_exact(word_bytes).map(number).collect(),
+            control: control
+                .chunks_exact(word_bytes.max(1))
+                .map(number)
+                .collect(),
         })
     }
 
@@ -360,8 +365,8 @@ type Found = Result<Arc<Function>, String>;
 pub(crate) struct Functions {
     /// By selector: name of the set, and the function, in the order of the file.
     known: BTreeMap<u8, Vec<(String, Found)>>,
-    /// Why sets could not be read.
-    broken: Vec<String>,
+    /// Sets that could not be read, and why.
+    broken: Vec<(String, String)>,
 }
 
 impl Functions {
@@ -413,10 +418,25 @@ impl Functions {
                             .push((set.to_owned(), function));
                     }
                 }
-                Err(why) => functions.broken.push(format!("set `{set}`: {why}")),
+                Err(why) => functions.broken.push((set.to_owned(), why)),
             }
         }
         functions
+    }
+
+    /// The function of the set that has just been loaded. Whether functions of those loaded before can still be had is not known.
+    pub(crate) fn of_set(&self, selector: u8, loaded: &str) -> Result<Arc<Function>, Fault> {
+        let mut known = self.known.get(&selector).into_iter().flatten();
+        if let Some((_, found)) = known.find(|(set, _)| set == loaded) {
+            return found.clone().map_err(Fault::unsupported);
+        }
+        match self.broken.iter().find(|(set, _)| set == loaded) {
+            Some((set, why)) => Err(Fault::program(format!("set `{set}`: {why}"))),
+            None if self.known.contains_key(&selector) => Err(Fault::unsupported(format!(
+                "function {selector} is not in set `{loaded}`, which the last PSEUDO_LOAD_ACT_FUNC_SET loaded: whether those before it stay is not known, and not supported"
+            ))),
+            None => self.select(selector).map(|(function, _)| function),
+        }
     }
 
     /// The function that a selector means, and whether that is certain: several loaded sets may have it, and which of them an
@@ -425,9 +445,9 @@ impl Functions {
         let Some(known) = self.known.get(&selector) else {
             let text = match &self.broken[..] {
                 [] => format!("no function set of the program has function {selector}"),
-                [why, ..] => {
-                    format!("function {selector} is in no function set that can be read ({why})")
-                }
+                [(set, why), ..] => format!(
+                    "function {selector} is in no function set that can be read (set `{set}`: {why})"
+                ),
             };
             return Err(Fault::program(text));
         };

@@ -3,9 +3,10 @@
 use super::array::{LoadWeights, Matmul};
 use super::compute::{Compute, make};
 use super::dependence::{Relation, follow};
+use super::sequencer::{self, Alu};
 use super::{Context, Elements, elements};
-use crate::stream::formats::{Kind, LoadMask};
-use crate::stream::{Details, ElementCode, Instruction, Opcode, Operand, Slot, Support};
+use crate::stream::formats::{Dma, Kind, LoadMask};
+use crate::stream::{Details, DmaTarget, ElementCode, Instruction, Opcode, Operand, Slot, Support};
 use chipless_model::access::traffic;
 use chipless_model::{
     Access, BufferId, Dependence, Direction, Doubt, ElementType, Fault, Grade, Kernel, Pattern,
@@ -41,6 +42,7 @@ enum Effect {
         to: Elements,
     },
     Compute(Box<Compute>),
+    Alu(Box<Alu>),
 }
 
 impl<'a> Executed<'a> {
@@ -97,12 +99,18 @@ impl Effect {
             },
             (
                 Instruction::EventSemaphore(_)
-                | Instruction::Dma(_)
                 | Instruction::Trigger(_)
                 | Instruction::Named(_)
                 | Instruction::NoOperands(_),
                 [],
             ) => Effect::None,
+            (Instruction::RegisterOperation(i), []) => {
+                Effect::Alu(Box::new(Alu::new(context, slot, i)?))
+            }
+            (Instruction::RegisterMemory(_) | Instruction::RegisterVariable(_), []) => {
+                sequencer::check(slot, context).map(|()| Effect::None)?
+            }
+            (Instruction::Dma(i), []) => bounds(i).map(|()| Effect::None)?,
             (Instruction::LoadMask(i), []) => mask(i).map(|()| Effect::None)?,
             _ => match make(context, slot, setup)? {
                 Some(compute) => Effect::Compute(Box::new(compute)),
@@ -128,6 +136,26 @@ fn decoded(slot: &Slot) -> Result<(), Fault> {
 pub(crate) fn refusal(slot: &Slot, setup: Option<&Slot>, context: &Context) -> Option<Fault> {
     Effect::of(slot, setup, context).err()
 }
+
+/// Whether the bounds of a transfer's addresses are what is known of them: registers, for addresses in registers.
+fn bounds(i: Dma<'_>) -> Result<(), Fault> {
+    let sides = [
+        (0x26, "src_bound", i.src_bound(), i.src()),
+        (0x27, "dst_bound", i.dst_bound(), i.dst()),
+    ];
+    for (at, name, bound, side) in sides {
+        let is_offset = matches!(side.address.target(), DmaTarget::TableRegister { .. });
+        if bound != 0 && (bound & BOUND_COUNTS == 0 || !is_offset) {
+            return Err(Fault::unsupported(format!(
+                "byte {at:#04x} ({name}) is {bound:#04x}: that is not supported here, only 0 is"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The bit that says that the bound of an address counts; the lowest six bits are the number of its register.
+pub(crate) const BOUND_COUNTS: u8 = 0x80;
 
 /// Whether each partition of a mask may stand there.
 fn mask(i: LoadMask<'_>) -> Result<(), Fault> {
@@ -201,6 +229,7 @@ impl Kernel for Executed<'_> {
             }
             Ok(Effect::Fill { to, .. }) => visit(to.write_access()),
             Ok(Effect::Compute(effect)) => effect.accesses(visit),
+            Ok(Effect::Alu(effect)) => effect.accesses(visit),
             Ok(Effect::None) => {}
             // What is not executed may have written anything on the chip: whoever reads that is not at fault.
             Err(_) => self.context.chip.unknown_writes(visit),
@@ -237,6 +266,7 @@ impl Kernel for Executed<'_> {
                 Ok(Effect::Matmul(effect)) => effect.dependence(doubtful, visit),
                 Ok(Effect::Copy { from, to }) => follow(from, to, Relation::Each, doubtful, visit),
                 Ok(Effect::Compute(effect)) => effect.dependence(doubtful, visit),
+                Ok(Effect::Alu(effect)) => effect.dependence(doubtful, visit),
                 Ok(Effect::None | Effect::Fill { .. }) => {}
                 Err(_) => return Dependence::Everything,
             }
@@ -258,6 +288,7 @@ impl Kernel for Executed<'_> {
             Effect::Copy { from, to } => elements::copy(storage, from, to),
             Effect::Fill { value, to } => elements::fill(storage, *value, to),
             Effect::Compute(effect) => effect.execute(storage),
+            Effect::Alu(effect) => effect.execute(storage),
         }
     }
 
@@ -267,7 +298,7 @@ impl Kernel for Executed<'_> {
             Ok(Effect::Matmul(effect)) => result(effect.destination()),
             Ok(Effect::Copy { to, .. } | Effect::Fill { to, .. }) => result(to),
             Ok(Effect::Compute(effect)) => effect.destinations().for_each(result),
-            Ok(Effect::None | Effect::LoadWeights(_)) | Err(_) => {}
+            Ok(Effect::None | Effect::LoadWeights(_) | Effect::Alu(_)) | Err(_) => {}
         });
     }
 

@@ -9,11 +9,14 @@
 //! | [`alu`], [`curve`] | the operations of the element-wise units, and functions that tables describe |
 //! | [`dependence`] | which written bytes depend on which that are read |
 //! | [`registers`] | what engines keep from one instruction to the next |
+//! | [`sequencer`] | operations on registers of the sequencers; elements of memory in registers |
 //! | [`transfer`] | what a DMA queue moves: instructions' transfers and descriptors |
+//! | [`addressed`] | transfers whose addresses are in registers |
 //! | [`control`] | tasks without an effect, and those that are not executed |
 //!
 //! All arithmetic is done in binary32: operands are widened, the result is rounded once to its type, to nearest even.
 
+pub(crate) mod addressed;
 mod alu;
 pub(crate) mod array;
 mod compute;
@@ -23,6 +26,7 @@ mod dependence;
 mod elements;
 pub(crate) mod instruction;
 pub(crate) mod registers;
+pub(crate) mod sequencer;
 pub(crate) mod transfer;
 
 use crate::graph::Engine;

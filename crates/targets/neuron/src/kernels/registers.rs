@@ -3,18 +3,16 @@
 
 use super::{Chip, Elements};
 use crate::graph::Engine;
-use crate::stream::{OnChip, PARTITIONS};
+use crate::stream::{OnChip, PARTITIONS, REGISTERS};
 use chipless_model::{ElementType, Fault, Loop, Pattern};
 
-/// Registers of each engine's sequencer, of 32 bits each.
-const REGISTERS: u64 = 64;
 const ENGINES: u64 = Engine::ALL.len() as u64;
 const WORD: u64 = 4;
 /// Values of each partition that the vector engine's search looks for.
 const SEARCH_VALUES: u64 = 8;
 
 /// First byte of the accumulators: one binary32 for each partition and engine.
-const ACCUMULATORS: u64 = ENGINES * REGISTERS * WORD;
+const ACCUMULATORS: u64 = ENGINES * REGISTERS as u64 * WORD;
 /// First byte of the search's values.
 const SEARCH: u64 = ACCUMULATORS + ENGINES * PARTITIONS as u64 * WORD;
 /// First byte of the table that elements are gathered from.
@@ -27,18 +25,23 @@ pub(crate) const REGISTER_BYTES: u64 = TABLE + PARTITIONS as u64 * TABLE_ROW;
 
 impl Chip {
     /// A register of an engine.
-    pub(super) fn register(
+    pub(crate) fn register(
         &self,
         engine: Engine,
         number: u8,
         element: ElementType,
     ) -> Result<Elements, Fault> {
-        if u64::from(number) >= REGISTERS {
+        if matches!(number, 128 | 129) {
+            return Err(Fault::unsupported(format!(
+                "register {number}, the address of the instruction, is not supported"
+            )));
+        }
+        if number >= REGISTERS {
             return Err(Fault::program(format!(
                 "register {number}: there are {REGISTERS}"
             )));
         }
-        let at = (engine.index() as u64 * REGISTERS + u64::from(number)) * WORD;
+        let at = (engine.index() as u64 * u64::from(REGISTERS) + u64::from(number)) * WORD;
         Ok(self.kept(at, WORD, element))
     }
 

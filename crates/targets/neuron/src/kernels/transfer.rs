@@ -1,7 +1,9 @@
 //! What a DMA queue moves: transfers of instructions, and descriptors of the engine JSON files.
 
+use super::addressed::UNPROVEN;
 use super::dependence::{Relation, follow};
 use super::{Elements, fault, move_bytes};
+use crate::stream::{Instruction, Slot};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::strided;
 use chipless_model::{
@@ -25,7 +27,7 @@ pub(crate) struct Transfer<'a> {
 #[derive(Debug)]
 pub(crate) enum Text<'a> {
     /// An instruction.
-    Slot(&'a crate::stream::Slot),
+    Slot(&'a Slot),
     /// A descriptor; the rings that its rows go to.
     Descriptor(&'a crate::engine::Descriptor<'a>, String),
 }
@@ -168,6 +170,7 @@ impl Kernel for Transfer<'_> {
     fn grade(&self) -> Grade {
         match (self.unproven(), &self.text) {
             (None, _) => Grade::Proven,
+            (Some(_), Text::Slot(slot)) if is_addressed(slot) => Grade::Assumed,
             (Some(_), Text::Slot(_)) => Grade::Quoted,
             (Some(_), Text::Descriptor(..)) => Grade::Assumed,
         }
@@ -176,9 +179,12 @@ impl Kernel for Transfer<'_> {
     fn unproven(&self) -> Option<Cow<'static, str>> {
         match (&self.text, &self.operation) {
             (Text::Slot(slot), _) => {
-                let crate::stream::Instruction::Dma(dma) = slot.decode() else {
+                let Instruction::Dma(dma) = slot.decode() else {
                     return None;
                 };
+                if is_addressed(slot) {
+                    return Some(UNPROVEN.into());
+                }
                 let (source, destination) = dma.codes();
                 super::unproven_codes([source, destination].into_iter().filter(|_| dma.casts()))
             }
@@ -199,6 +205,17 @@ impl Kernel for Transfer<'_> {
             }
         }
     }
+}
+
+/// Whether registers say where a transfer of an instruction goes.
+fn is_addressed(slot: &Slot) -> bool {
+    let Instruction::Dma(dma) = slot.decode() else {
+        return false;
+    };
+    let sides = [dma.src(), dma.dst()];
+    sides
+        .iter()
+        .any(|side| side.address.target().is_in_registers())
 }
 
 /// One side of a descriptor: `x+0x10[1,256][256,128]` are variable, offset, steps and sizes.

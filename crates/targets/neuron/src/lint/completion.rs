@@ -40,7 +40,7 @@ pub(super) fn check(subgraphs: &[Subgraph<'_>], findings: &mut Findings) {
         }
         partial(&raised, &waits, findings);
         for (room, slot, dma) in last {
-            let is_output = |d: Dma<'_>| matches!(variable(&subgraph.definition, d.dst().address), Ok((_, _, v)) if v.kind == Some(VariableType::Output));
+            let is_output = |d: Dma<'_>| matches!(variable(&subgraph.definition, d.dst().address.target()), Ok((_, _, v)) if v.kind == Some(VariableType::Output));
             let (semaphore, _) = dma.completion();
             let raised = raised[usize::from(semaphore)];
             let is_awaited = waits

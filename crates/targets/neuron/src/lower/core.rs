@@ -8,7 +8,9 @@ use crate::kernels::Elements;
 use crate::kernels::control::Start;
 use crate::machine::Machine;
 use crate::read::Subgraph;
-use chipless_model::{Counter, Fault, KernelId, Program, QueueId, Resource, ResourceId, SyncId};
+use chipless_model::{
+    BufferId, Counter, Fault, KernelId, Program, QueueId, Resource, ResourceId, SyncId,
+};
 use std::collections::BTreeMap;
 
 /// Transfers of a queue set that may be on their way from the trigger to the first byte at a time.
@@ -32,6 +34,8 @@ pub(super) struct Core<'p, 'm> {
     lanes: BTreeMap<u32, ResourceId>,
     fabric: BTreeMap<&'static str, ResourceId>,
     start_kernel: Option<KernelId>,
+    /// Where instructions note addresses for their transfers, and the bytes in use.
+    pub(super) notes: Option<(BufferId, u64)>,
 }
 
 /// A queue set.
@@ -88,6 +92,7 @@ impl<'p, 'm> Core<'p, 'm> {
             lanes: BTreeMap::new(),
             fabric: BTreeMap::new(),
             start_kernel: None,
+            notes: None,
         }
     }
 

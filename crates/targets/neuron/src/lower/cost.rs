@@ -66,10 +66,13 @@ impl<'m> EngineCost<'m> {
                 if let Some(Some(time)) = self.known.get(body as usize) {
                     return *time;
                 }
-                let time = self.cycles(match slot.support() {
+                let time = self.cycles(match (slot.support(), slot.decode()) {
                     // What they cost is not public.
-                    Support::Listed => ASSUMED_CYCLES,
-                    Support::Executed | Support::NoEffect => self.element_wise(slot),
+                    (Support::Listed, _)
+                    | (_, Instruction::RegisterMemory(_) | Instruction::RegisterVariable(_)) => {
+                        ASSUMED_CYCLES
+                    }
+                    (Support::Executed | Support::NoEffect, _) => self.element_wise(slot),
                 });
                 if self.known.len() <= body as usize {
                     self.known.resize(body as usize + 1, None);

@@ -1,25 +1,28 @@
 //! Instruction streams: a task for each slot, and for each transfer that a slot hands over.
 
+use super::addresses::{self, Sides, sides};
 use super::builder::{Builder, NewTask};
-use super::core::{Core, written_once};
+use super::core::Core;
 use super::cost::EngineCost;
 use super::descriptors;
 use super::phases::Phases;
-use crate::def::VariableType;
 use crate::graph::Engine;
 use crate::json::Error;
+use crate::kernels::Context;
+use crate::kernels::addressed::{Addressed, Latch, Side};
 use crate::kernels::control::{Refused, Skipped};
 use crate::kernels::curve::Functions;
+use crate::kernels::instruction::refusal;
+use crate::kernels::sequencer::Known;
 use crate::kernels::transfer::{Operation, Text, Transfer};
-use crate::kernels::{Context, Elements};
 use crate::read::{EngineRoom, Subgraph};
 use crate::stream::formats::Dma;
-use crate::stream::operand::{Unresolved, leaves_partitions, variable};
-use crate::stream::{DmaSide, ElementCode, Instruction, SLOT_BYTES, Setups, Slot, Space, Stream};
+use crate::stream::operand::variable;
+use crate::stream::{Instruction, SLOT_BYTES, Setups, Slot, Stream};
 use crate::triggers::{Plan, Step};
 use chipless_model::{
-    Action, Class, Condition, Counter, Demand, ElementType, Fault, KernelId, Location, PartId,
-    PieceId, Program, QueueId, Signal, TaskId, Time, Wait,
+    Action, Class, Condition, Counter, Demand, Fault, KernelId, Location, PartId, PieceId, QueueId,
+    Signal, TaskId, Time, Wait,
 };
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -84,6 +87,7 @@ pub(super) fn lower<'p>(
             cost: EngineCost::new(cores[index].machine, room.engine),
             handed: Vec::with_capacity(transfers),
             setups: Setups::default(),
+            known: Known::default(),
         };
         let order = plan.order.as_deref().filter(|_| builder.follows);
         let mut first = None;
@@ -121,6 +125,7 @@ struct EngineLowering<'l, 'p> {
     cost: EngineCost<'l>,
     handed: Vec<Handed>,
     setups: Setups<'p>,
+    known: Known,
 }
 
 impl<'p> EngineLowering<'_, 'p> {
@@ -161,9 +166,14 @@ impl<'p> EngineLowering<'_, 'p> {
         }
         let kernel = match slot.decode() {
             Instruction::Dma(dma) => {
-                let engine = self.room.engine;
-                let (transfer, kernel) =
-                    hand_over(core, engine, (slot, executed), dma, location, builder);
+                let (transfer, kernel) = hand_over(
+                    core,
+                    (&self.context, &self.known),
+                    (slot, executed),
+                    dma,
+                    location,
+                    builder,
+                );
                 self.hand_over(transfer, &mut signals);
                 kernel
             }
@@ -191,8 +201,13 @@ impl<'p> EngineLowering<'_, 'p> {
                     executed
                 }
             }
+            Instruction::RegisterMemory(_) | Instruction::RegisterVariable(_) => {
+                let registers = (&*self.context, &self.known);
+                register_memory(core, slot, executed, registers, builder)
+            }
             _ => executed,
         };
+        self.known.step(slot, &self.context);
         builder.task(NewTask {
             queue: self.queue,
             kernel,
@@ -235,14 +250,14 @@ impl Handed {
 /// What a slot hands over, and what the slot itself does: it stops a functional run if its transfer cannot be executed.
 fn hand_over<'p>(
     core: &mut Core<'p, '_>,
-    engine: Engine,
+    (context, known): (&Context, &Known),
     (slot, executed): (&'p Slot, KernelId),
     dma: Dma<'_>,
     location: Location,
     builder: &mut Builder<'p>,
 ) -> (Handed, KernelId) {
     let (semaphore, increment) = dma.completion();
-    let set = core.set_of(engine, semaphore);
+    let set = core.set_of(context.engine, semaphore);
     let semaphore = core.semaphore(u64::from(semaphore), builder);
     let signal =
         semaphore.map(|sync| Signal::on_completion(Action::Add(sync, i64::from(increment))));
@@ -255,24 +270,39 @@ fn hand_over<'p>(
         label: None,
     };
     let mut own = executed;
-    match sides(core, dma, &builder.program) {
-        Ok((from, to)) => {
-            let cost = core.transfer_cost(set, std::slice::from_ref(&from), &to, false, builder);
-            let operation = if from.element == to.element {
-                Operation::Copy
-            } else {
-                Operation::Cast
-            };
+    match sides(core, dma, (context, known), builder) {
+        Ok(Sides { from, to, noted }) => {
+            let (source, destination) = (from.elements(), to.elements());
+            let sources = std::slice::from_ref(source);
+            let cost = core.transfer_cost(set, sources, destination, false, builder);
+            let casts = source.element != destination.element;
             (moved.fixed, moved.demands) = (cost.fixed, cost.demands);
-            moved.kernel = builder.kernel(Transfer {
-                text: Text::Slot(slot),
-                sources: smallvec![from],
-                to,
-                operation,
-            });
+            moved.kernel = match (from, to) {
+                (Side::Fixed(from), Side::Fixed(to)) => builder.kernel(Transfer {
+                    text: Text::Slot(slot),
+                    sources: smallvec![from],
+                    to,
+                    operation: if casts {
+                        Operation::Cast
+                    } else {
+                        Operation::Copy
+                    },
+                }),
+                (from, to) => {
+                    if refusal(slot, None, context).is_none() {
+                        own = builder.kernel(Latch { slot, words: noted });
+                    }
+                    builder.kernel(Addressed {
+                        slot,
+                        from,
+                        to,
+                        casts,
+                    })
+                }
+            };
         }
         Err(why) => {
-            let destination = variable(&core.subgraph.definition, dma.dst().address)
+            let destination = variable(&core.subgraph.definition, dma.dst().address.target())
                 .ok()
                 .map(|(position, _, _)| position);
             let writes = core.memory.writes(destination);
@@ -288,6 +318,27 @@ fn hand_over<'p>(
     }
     let handed = Handed::new(core, set, smallvec![moved], builder);
     (handed, own)
+}
+
+/// What an instruction does that moves elements of memory into registers, or back: it stops a functional run if it cannot be executed.
+fn register_memory<'p>(
+    core: &Core<'p, '_>,
+    slot: &'p Slot,
+    executed: KernelId,
+    (context, known): (&Context, &Known),
+    builder: &mut Builder<'p>,
+) -> KernelId {
+    if refusal(slot, None, context).is_some() {
+        return executed;
+    }
+    match addresses::register_memory(core, slot, (context, known), &builder.program) {
+        Ok(kernel) => builder.kernel(kernel),
+        Err(why) => builder.kernel(Refused {
+            slot: Some(slot),
+            why,
+            writes: core.memory.writable.clone(),
+        }),
+    }
 }
 
 /// The tasks of what an instruction handed over: the start, and the transfers themselves.
@@ -342,74 +393,4 @@ fn lower_transfer<'p>(
         builder.fill_piece(piece, task, 1);
     }
     Ok(())
-}
-
-/// Both sides of a transfer, as large as each other and inside their memories.
-fn sides(
-    core: &Core<'_, '_>,
-    dma: Dma<'_>,
-    program: &Program<'_>,
-) -> Result<(Elements, Elements), Fault> {
-    if dma.kind() != 0 {
-        return Err(Fault::unsupported(format!(
-            "transfers of kind {} are not supported: only direct ones (0) are proven",
-            dma.kind()
-        )));
-    }
-    let side = |side: &DmaSide, code: u8| {
-        let (position, name, declared) = variable(&core.subgraph.definition, side.address)
-            .map_err(|why| match why {
-                Unresolved::Unsupported(why) => Fault::unsupported(why),
-                Unresolved::Missing(what) => Fault::program(format!("the program has no {what}")),
-            })?;
-        let spot = core.memory.variables.get(position).copied().flatten();
-        let spot = spot.ok_or_else(|| Fault::program(format!("{name} has no place in memory")))?;
-        let pattern = side.pattern();
-        if declared.kind == Some(VariableType::StateBuffer)
-            && let Some(why) = leaves_partitions(
-                &pattern,
-                Space::StateBuffer,
-                core.memory.chip.state_buffer_partition,
-            )
-        {
-            return Err(Fault::program(format!("{name}: {why}")));
-        }
-        let pattern = i64::try_from(spot.offset)
-            .ok()
-            .and_then(|by| pattern.shifted(by));
-        let pattern =
-            pattern.ok_or_else(|| Fault::program(format!("{name}: the offset is beyond 2^63")))?;
-        // Between equal codes bytes move as they are, whatever they mean.
-        let element = match ElementCode::of(code) {
-            Some(code) => code.element,
-            None if !dma.casts() => ElementType::UInt8,
-            None => {
-                return Err(Fault::unsupported(format!(
-                    "element type code {code:#x} is not supported: its meaning is not known"
-                )));
-            }
-        };
-        Ok(Elements {
-            buffer: spot.buffer,
-            pattern,
-            element,
-        })
-    };
-    let (from, to) = (
-        side(&dma.src(), dma.codes().0)?,
-        side(&dma.dst(), dma.codes().1)?,
-    );
-    written_once(&to, program)?;
-    let (read, written) = (
-        from.bytes().saturating_mul(to.element.bits()),
-        to.bytes().saturating_mul(from.element.bits()),
-    );
-    if read != written {
-        return Err(Fault::program(format!(
-            "{} bytes are read, {} written",
-            from.bytes(),
-            to.bytes()
-        )));
-    }
-    Ok((from, to))
 }

@@ -17,8 +17,9 @@ use chipless_model::{
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Address of the first variable in HBM: no pointer is null.
-const HBM_BASE: u64 = 1 << 16;
+/// Address of the first variable in HBM: no pointer is null, and none leads onto the chip.
+const HBM_BASE: u64 = 1 << 26;
+const _: () = assert!(HBM_BASE >= Space::StateBuffer.bytes() + Space::Psum.bytes());
 /// Least distance of variables in HBM.
 const HBM_ALIGNMENT: u64 = 64;
 

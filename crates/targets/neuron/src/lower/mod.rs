@@ -19,6 +19,7 @@
 //! behind the other, but only rows of one ring are in order. How rows are dealt to rings is not public, so only transfers that touch
 //! the same bytes in the same order count as ordered, and those that raise the same semaphore.
 
+mod addresses;
 mod builder;
 mod core;
 mod cost;

@@ -1,5 +1,6 @@
 //! The bytes that every slot has alike, and those of addresses of transfers.
 
+use super::DmaTarget;
 use super::events::Events;
 use zerocopy::byteorder::little_endian::{I32, U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -53,6 +54,16 @@ layouts! {
         tag: U16,
     }
 
+    /// Elements in memory that registers are loaded from or stored to.
+    Scalars 18 {
+        /// How many, innermost first.
+        counts: [u8; 2],
+        /// The first of them.
+        address: DmaAddress,
+        /// Elements from one to the next, innermost first.
+        steps: [I32; 2],
+    }
+
     /// One side of a transfer: rows of contiguous bytes in two dimensions.
     DmaSide 22 {
         /// First byte.
@@ -96,6 +107,25 @@ impl Slot {
     /// The byte of the operands at a place of the slot.
     pub(super) const fn byte(&self, at: usize) -> u8 {
         self.operands[at - size_of::<Head>()]
+    }
+}
+
+impl Scalars {
+    /// Elements.
+    pub fn elements(&self) -> u64 {
+        self.counts.iter().map(|n| u64::from(*n)).product()
+    }
+
+    /// Where it starts, if the instruction has the number of a variable in place of an address.
+    pub fn symbolic(&self) -> DmaTarget {
+        let [id, offset] = self.halves();
+        DmaTarget::Variable { id, offset }
+    }
+
+    /// The two words in place of an address.
+    fn halves(&self) -> [u32; 2] {
+        let words: [U32; 2] = zerocopy::transmute!(self.address);
+        words.map(U32::get)
     }
 }
 

@@ -32,8 +32,8 @@ chipless_model::rules! {
         "MAX8 and FIND_INDEX8 take 8 to 16384 elements, STREAM_TRANSPOSE a multiple of 32 partitions; the count of a MEMSET is that of its destination."
         "Split the instruction, or correct the count."
         "NKI instruction set documentation; compiled programs (count of MEMSET)";
-    FUNCTION Unsupported Error Chipless "neff-activation-function" "an activation names a function that no loaded set has"
-        "Byte 0x23 of ACTIVATE is the func_id of a function of the sets that the engine file names."
+    FUNCTION Unsupported Error Chipless "neff-activation-function" "an instruction names a function or a set of functions that is not loaded"
+        "Byte 0x23 of ACTIVATE is the func_id of a function of the sets that the engine file names; PSEUDO_LOAD_ACT_FUNC_SET names one of them."
         "Name the set that has the function in activation_function_sets."
         "function tables of compiled programs";
 }

@@ -35,7 +35,7 @@ pub use codes::{ALU_OPERATIONS, AluOperation, ELEMENT_CODES, ElementCode, Eviden
 pub use debug::{DebugInfo, SourceLine};
 pub use events::{Change, Comparison, Events, UpdateMode, WaitMode};
 pub use formats::{Instruction, Tensor};
-pub use layout::{DmaAddress, DmaSide, Head, SLOT_BYTES, Slot};
+pub use layout::{DmaAddress, DmaSide, Head, SLOT_BYTES, Scalars, Slot};
 pub use opcode::{Engines, Generation, OPCODES, Opcode, Operands, Support, UNNAMED};
 pub use operand::Operand;
 pub use reference::reference;
@@ -165,45 +165,119 @@ impl OnChip {
     }
 }
 
-/// What a [`DmaAddress`] counts from.
+/// Where a [`DmaAddress`] leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DmaTarget {
-    /// The variable with this number.
-    Variable(u16),
-    /// The variable at this index of the program's table: the one that can be rebound without changing code.
-    Table(u16),
-    /// An offset in a register (its rules are not public).
-    Register,
-    /// Not known.
+    /// Bytes of a variable.
+    Variable {
+        /// Its number.
+        id: u32,
+        /// Bytes from its start.
+        offset: u32,
+    },
+    /// Bytes of a variable of the program's table: the one that can be rebound without changing code.
+    Table {
+        /// Its place in the table.
+        index: u16,
+        /// Bytes from its start.
+        offset: u32,
+    },
+    /// The same, so many bytes from its start as a register of the engine says.
+    TableRegister {
+        /// Its place in the table.
+        index: u16,
+        /// The register.
+        register: u8,
+    },
+    /// Wherever two registers of the engine say.
+    Registers {
+        /// The register with the low half of the address.
+        low: u8,
+        /// The one with the high half.
+        high: u8,
+    },
+    /// An address of the device.
+    Absolute(u64),
+    /// Not known: the tag.
     Unknown(u16),
 }
 
+/// Registers of an engine's sequencer.
+pub const REGISTERS: u8 = 64;
+
+/// Tags of addresses: the high byte of each says what the other bytes mean.
+const VARIABLE: u16 = 0x1000;
+const TABLE: u16 = 0x2000;
+const TABLE_REGISTER: u16 = 0x2800;
+const ADDRESS_REGISTERS: u16 = 0x8000;
+
 impl DmaAddress {
-    /// An offset in the variable with this number.
-    pub fn variable(id: u16, offset: u32) -> DmaAddress {
-        DmaAddress {
+    /// Where it leads.
+    pub fn target(&self) -> DmaTarget {
+        let (offset, id, tag) = (self.offset.get(), self.id.get(), self.tag.get());
+        let [low, high, ..] = offset.to_le_bytes();
+        match tag {
+            0 => DmaTarget::Absolute(u64::from(id) << 32 | u64::from(offset)),
+            VARIABLE..=0x10ff => DmaTarget::Variable {
+                id: u32::from(tag & 0xff) << 16 | u32::from(id),
+                offset,
+            },
+            TABLE => DmaTarget::Table { index: id, offset },
+            TABLE_REGISTER if offset < u32::from(REGISTERS) => DmaTarget::TableRegister {
+                index: id,
+                register: low,
+            },
+            ADDRESS_REGISTERS if id == 0 && low.max(high) < REGISTERS && offset >> 16 == 0 => {
+                DmaTarget::Registers { low, high }
+            }
+            tag => DmaTarget::Unknown(tag),
+        }
+    }
+}
+
+impl DmaTarget {
+    /// The address that leads there; `None` where it does not fit into one, or where nothing is known of it.
+    pub fn address(self) -> Option<DmaAddress> {
+        let (offset, id, tag) = match self {
+            DmaTarget::Variable { id, offset } => {
+                let high = u16::try_from(id >> 16).ok().filter(|high| *high < 0x100)?;
+                (offset, id as u16, VARIABLE | high)
+            }
+            DmaTarget::Table { index, offset } => (offset, index, TABLE),
+            DmaTarget::TableRegister { index, register } => {
+                (u32::from(register), index, TABLE_REGISTER)
+            }
+            DmaTarget::Registers { low, high } => {
+                (u32::from_le_bytes([low, high, 0, 0]), 0, ADDRESS_REGISTERS)
+            }
+            DmaTarget::Absolute(at) => (at as u32, u16::try_from(at >> 32).ok()?, 0),
+            DmaTarget::Unknown(_) => return None,
+        };
+        Some(DmaAddress {
             offset: offset.into(),
             id: id.into(),
-            tag: 0x1000.into(),
-        }
+            tag: tag.into(),
+        })
     }
 
-    /// An offset in the variable at this index of the table.
-    pub fn table(index: u16, offset: u32) -> DmaAddress {
-        DmaAddress {
-            offset: offset.into(),
-            id: index.into(),
-            tag: 0x2000.into(),
-        }
+    /// Whether registers say where it leads.
+    pub const fn is_in_registers(self) -> bool {
+        matches!(
+            self,
+            DmaTarget::TableRegister { .. } | DmaTarget::Registers { .. }
+        )
     }
 
-    /// What the offset counts from.
-    pub fn target(&self) -> DmaTarget {
-        match self.tag.get() {
-            0x1000 => DmaTarget::Variable(self.id.get()),
-            0x2000 => DmaTarget::Table(self.id.get()),
-            0x2800 => DmaTarget::Register,
-            tag => DmaTarget::Unknown(tag),
+    /// Bytes from the start of its variable, or the address, where the instruction says them.
+    pub const fn offset(self) -> Option<u64> {
+        match self {
+            DmaTarget::Variable { offset, .. } | DmaTarget::Table { offset, .. } => {
+                Some(offset as u64)
+            }
+            DmaTarget::Absolute(at) => Some(at),
+            DmaTarget::TableRegister { .. }
+            | DmaTarget::Registers { .. }
+            | DmaTarget::Unknown(_) => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::formats::Kind;
 use super::{
-    DmaAddress, DmaSide, DmaTarget, OnChip, PARTITION_STRIDE, PARTITIONS, Slot, Space, Tensor,
+    DmaSide, DmaTarget, OnChip, PARTITION_STRIDE, PARTITIONS, Scalars, Slot, Space, Tensor,
 };
 use crate::def::{Definition, Variable, VariableType};
 use crate::json::Name;
@@ -297,14 +297,14 @@ pub(crate) enum Unresolved {
     Missing(String),
 }
 
-/// Position, name and declaration of the variable that a transfer addresses.
+/// Position, name and declaration of the variable that an address leads to, whatever the offset.
 pub(crate) fn variable<'d, 'a>(
     definition: &'d Definition<'a>,
-    address: DmaAddress,
+    target: DmaTarget,
 ) -> Result<(usize, &'d Name<'a>, &'d Variable<'a>), Unresolved> {
-    let id = match address.target() {
-        DmaTarget::Variable(id) => u64::from(id),
-        DmaTarget::Table(index) => {
+    let id = match target {
+        DmaTarget::Variable { id, .. } => u64::from(id),
+        DmaTarget::Table { index, .. } | DmaTarget::TableRegister { index, .. } => {
             let tables = definition
                 .variables
                 .iter()
@@ -329,10 +329,10 @@ pub(crate) fn variable<'d, 'a>(
                 }
             }
         }
-        DmaTarget::Register => {
-            return Err(Unresolved::Unsupported(
-                "addresses in registers are not supported".to_owned(),
-            ));
+        DmaTarget::Registers { .. } | DmaTarget::Absolute(_) => {
+            return Err(Unresolved::Unsupported(format!(
+                "{target} leads to no variable in particular"
+            )));
         }
         DmaTarget::Unknown(tag) => {
             return Err(Unresolved::Unsupported(format!(
@@ -346,14 +346,27 @@ pub(crate) fn variable<'d, 'a>(
 }
 
 impl DmaSide {
-    /// Its bytes in order, from the start of the variable.
+    /// Its bytes in order, from the start of the variable; from its first byte where a register says where that is.
     pub fn pattern(&self) -> Pattern {
         let loops = self.counts.iter().zip(&self.steps);
         let loops = loops.map(|(count, step)| Loop {
             count: u64::from(count.get()),
             stride: i64::from(step.get()),
         });
-        Pattern::new(u64::from(self.address.offset.get()), self.row(), loops)
+        let offset = self.address.target().offset().unwrap_or(0);
+        Pattern::new(offset, self.row(), loops)
+    }
+}
+
+impl Scalars {
+    /// Bytes of elements of this size in order, from this byte on.
+    pub(crate) fn pattern(&self, first: u64, element_bytes: u64) -> Pattern {
+        let loops = self.counts.iter().zip(&self.steps);
+        let loops = loops.map(|(count, step)| Loop {
+            count: u64::from(*count),
+            stride: i64::from(step.get()) * element_bytes as i64,
+        });
+        Pattern::new(first, element_bytes, loops)
     }
 }
 

@@ -31,6 +31,22 @@ A byte of an executed instruction that no field covers must be 0, and so must a 
 | `08`..`0b` | value of the wait, and of signals that take one |
 ";
 
+const ADDRESSES: &str = "
+## Addresses of transfers and of elements in registers
+
+Eight bytes, of which the last says what the others mean. What is not named is refused.
+
+| last byte | text | bytes 0..3 | bytes 4..6 | evidence |
+|---|---|---|---|---|
+| `10` | `var[3]+0x40` | offset | number of the variable | proven |
+| `20` | `table[2]+0x40` | offset | place in the table of variables | proven |
+| `28` | `table[2]+register[5]` | register with the offset, in bytes | place in the table of variables | assumed |
+| `80` | `registers[4,5]` | registers with the low and the high half of an address of the device | 0 | assumed |
+| `00` | `address+0x4000` | address of the device; executed for elements on the chip alone | its high half | assumed |
+
+The bound of an offset in a register is another register: its number in the lowest six bits, `80` where it counts, `40` where nobody is told.
+";
+
 /// The page.
 pub fn reference() -> String {
     let mut page = HEAD.to_owned();
@@ -91,6 +107,7 @@ pub fn reference() -> String {
             .expect("a string takes everything that is written to it");
         }
     }
+    page.push_str(ADDRESSES);
     page.push_str("\n## Element types\n\n| code | name | type | evidence |\n|---|---|---|---|\n");
     for code in ELEMENT_CODES {
         writeln!(
@@ -175,6 +192,14 @@ fn what(kind: Kind) -> String {
         Kind::Name => "name, zeros behind".to_owned(),
         Kind::Side(element) => format!(
             "offset, variable or table entry, two steps in bytes, two numbers of rows, bytes of a row; type {}",
+            place(element)
+        ),
+        Kind::Scalars(element) => format!(
+            "two numbers of elements, address, two steps in elements; type {}",
+            place(element)
+        ),
+        Kind::SymbolicScalars(element) => format!(
+            "two numbers of elements, variable, offset, two steps in elements; type {}",
             place(element)
         ),
         Kind::Events => "a second wait and signal, as `04`..`0b`".to_owned(),

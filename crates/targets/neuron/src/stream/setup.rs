@@ -3,16 +3,19 @@
 use super::Slot;
 use super::formats::Gather;
 
+const ACTIVATE: u8 = 0x21;
 const POOL_BUFFER_LOAD: u8 = 0x67;
 const GATHER: u8 = 0x68;
 const LOAD_MASK_SELECT: u8 = 0x69;
 const STREAM_SHUFFLE: u8 = 0x6a;
+const PSEUDO_LOAD_ACT_FUNC_SET: u8 = 0xc6;
 
 /// The last such instructions, while the slots of an engine are followed in order.
 #[derive(Debug, Default)]
 pub(crate) struct Setups<'a> {
     table: Option<&'a Slot>,
     mask: Option<&'a Slot>,
+    functions: Option<&'a Slot>,
 }
 
 impl<'a> Setups<'a> {
@@ -35,6 +38,11 @@ impl<'a> Setups<'a> {
                 None
             }
             STREAM_SHUFFLE => self.mask,
+            PSEUDO_LOAD_ACT_FUNC_SET => {
+                self.functions = Some(slot);
+                None
+            }
+            ACTIVATE => self.functions,
             _ => None,
         }
     }

@@ -8,7 +8,7 @@
 use super::formats::{Code, Field, Kind, Tensor};
 use super::{
     AluOperation, DmaAddress, DmaSide, DmaTarget, ElementCode, Events, Instruction, OnChip, Opcode,
-    PSUM_BASE, SLOT_BYTES, Slot, Space, Support,
+    PSUM_BASE, SLOT_BYTES, Scalars, Slot, Space, Support,
 };
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -91,7 +91,11 @@ impl Text<'_, '_> {
             self.said.bytes_mut()[at] = field.default;
         }
         let is_shown = match field.kind {
-            Kind::Tensor { .. } | Kind::Generator | Kind::Side(_) => true,
+            Kind::Tensor { .. }
+            | Kind::Generator
+            | Kind::Side(_)
+            | Kind::Scalars(_)
+            | Kind::SymbolicScalars(_) => true,
             // Written with the waits and signals.
             Kind::Events | Kind::Completion => return Ok(()),
             Kind::Element(code) => code.of(self.slot) != 0,
@@ -141,6 +145,16 @@ impl Text<'_, '_> {
             Kind::Side(element) => {
                 let side: DmaSide = zerocopy::transmute!(self.slot.array::<22>(at));
                 write!(self.out, "{}@{side}", Element(element.of(self.slot)))?;
+            }
+            Kind::Scalars(element) | Kind::SymbolicScalars(element) => {
+                let scalars: Scalars = zerocopy::transmute!(self.slot.array::<18>(at));
+                write!(self.out, "{}@", Element(element.of(self.slot)))?;
+                match field.kind {
+                    Kind::Scalars(_) => write!(self.out, "{}", scalars.address)?,
+                    _ => write!(self.out, "{}", scalars.symbolic())?,
+                }
+                list(self.out, &scalars.steps)?;
+                list(self.out, &scalars.counts)?;
             }
             Kind::Events | Kind::Completion => {}
         }
@@ -273,13 +287,26 @@ fn list<T: Display>(f: &mut Formatter<'_>, numbers: &[T]) -> fmt::Result {
     f.write_str("]")
 }
 
+impl Display for DmaTarget {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            DmaTarget::Variable { id, offset } => write!(f, "var[{id}]+{offset:#x}"),
+            DmaTarget::Table { index, offset } => write!(f, "table[{index}]+{offset:#x}"),
+            DmaTarget::TableRegister { index, register } => {
+                write!(f, "table[{index}]+register[{register}]")
+            }
+            DmaTarget::Registers { low, high } => write!(f, "registers[{low},{high}]"),
+            DmaTarget::Absolute(at) => write!(f, "address+{at:#x}"),
+            DmaTarget::Unknown(tag) => write!(f, "tag{tag:#x}"),
+        }
+    }
+}
+
 impl Display for DmaAddress {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.target() {
-            DmaTarget::Variable(id) => write!(f, "var[{id}]+{:#x}", self.offset),
-            DmaTarget::Table(index) => write!(f, "table[{index}]+{:#x}", self.offset),
-            DmaTarget::Register => write!(f, "register[{}]+{:#x}", self.id, self.offset),
             DmaTarget::Unknown(tag) => write!(f, "tag{tag:#x}[{}]+{:#x}", self.id, self.offset),
+            known => write!(f, "{known}"),
         }
     }
 }

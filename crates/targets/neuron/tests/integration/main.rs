@@ -6,6 +6,7 @@ mod hostile;
 mod instructions;
 mod lowering;
 mod movements;
+mod registers;
 mod rules;
 mod run;
 mod streams;

@@ -172,7 +172,22 @@ fn what_a_gather_cannot_do_is_said() {
     let message = gather(&load, &GATHER.replace("dst=fp32", "dst=fp16"), 0);
     assert!(message.contains("not supported"), "{message}");
     let message = gather(&format!("{LOAD} start=0x1 mask=0x1f"), GATHER, 0);
-    assert!(message.contains("mask 0x1f"), "{message}");
+    assert!(message.contains("the first index has bits"), "{message}");
+    let message = gather(&format!("{LOAD} start=0x0 mask=0x1d"), GATHER, 0);
+    assert!(
+        message.contains("mask 0x1d") && message.contains("gaps"),
+        "{message}"
+    );
+    // All bits of an index may count: then every one is the table's.
+    let message = gather(
+        &format!("{LOAD} start=0x0 mask=0xffffffff"),
+        GATHER,
+        1 << 20,
+    );
+    assert!(
+        message.contains("element 1048576 of the table"),
+        "{message}"
+    );
 }
 
 #[test]

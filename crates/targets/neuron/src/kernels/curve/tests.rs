@@ -29,7 +29,7 @@ fn set(symmetric: Option<bool>) -> DraftFunctions {
 }
 
 fn read(set: &DraftFunctions) -> Result<Function, String> {
-    let files = set.files();
+    let files = DraftFunctions::files(std::slice::from_ref(set));
     let file = |suffix: &str| {
         &files
             .iter()

@@ -288,6 +288,18 @@ impl<'c, 'a> Check<'c, 'a> {
             self.operand(index, operand);
         }
         match slot.decode() {
+            Instruction::RegisterMemory(_) | Instruction::RegisterVariable(_) => {
+                self.register_memory(index, slot);
+            }
+            Instruction::FunctionSet(i) => {
+                let is_named = |set: &str| set.as_bytes() == i.name();
+                if !self.room.tables.iter().any(|table| is_named(&table.set)) {
+                    let name = String::from_utf8_lossy(i.name());
+                    let message =
+                        format!("loads set `{name}`, which activation_function_sets does not name");
+                    self.report(&legal::FUNCTION, index, message);
+                }
+            }
             Instruction::LoadWeights(i) => {
                 self.at_most(index, "rows", i.rows().into(), 128);
                 self.at_most(index, "columns", i.columns().into(), 128);

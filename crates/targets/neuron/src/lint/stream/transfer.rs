@@ -2,13 +2,15 @@
 
 use super::Check;
 use crate::def::VariableType;
+use crate::kernels::sequencer::Moved;
 use crate::rules::stream::{
     DMA_BOUNDS, DMA_COUNT, DMA_OVERLAP, DMA_QUEUE, DMA_TARGET, DMA_VARIABLE, DMA_WRITES_INPUT,
-    ELEMENT_CODE, KEPT_BYTES, NOT_EXECUTED,
+    ELEMENT_CODE, KEPT_BYTES, NOT_EXECUTED, OPERAND_ALIGNMENT,
 };
 use crate::stream::formats::Dma;
 use crate::stream::operand::{Unresolved, kept_bytes, leaves_partitions, overlaps, variable};
-use crate::stream::{DmaSide, ElementCode, Space};
+use crate::stream::{DmaSide, DmaTarget, ElementCode, Instruction, Slot, Space};
+use chipless_model::Pattern;
 
 impl Check<'_, '_> {
     pub(super) fn dma(&mut self, index: usize, dma: Dma<'_>) {
@@ -71,7 +73,7 @@ impl Check<'_, '_> {
                 );
             }
         }
-        if let Some((_, _, variable)) = variable(self.definition, dma.dst().address).ok()
+        if let Some((_, _, variable)) = variable(self.definition, dma.dst().address.target()).ok()
             && matches!(
                 variable.kind,
                 Some(VariableType::Input | VariableType::File)
@@ -93,8 +95,39 @@ impl Check<'_, '_> {
         self.queue(index, dma);
     }
 
+    /// `TENSOR_LOAD`, `TENSOR_STORE`: where their elements lie.
+    pub(super) fn register_memory(&mut self, index: usize, slot: &Slot) {
+        let Ok(moved) = Moved::of(slot) else { return };
+        let target = match slot.decode() {
+            Instruction::RegisterVariable(_) => moved.scalars.symbolic(),
+            _ => moved.scalars.address.target(),
+        };
+        let size = moved.element.bits() / 8;
+        let pattern = moved.scalars.pattern(target.offset().unwrap_or(0), size);
+        if target
+            .offset()
+            .is_some_and(|offset| !offset.is_multiple_of(size))
+        {
+            let message = format!("memory: elements of {} start at {target}", moved.element);
+            self.report(&OPERAND_ALIGNMENT, index, message);
+        }
+        match target {
+            DmaTarget::Registers { .. } | DmaTarget::Absolute(_) => {}
+            _ => self.place(index, "memory", target, &pattern),
+        }
+    }
+
     fn side(&mut self, index: usize, role: &'static str, side: &DmaSide) {
-        let (name, variable) = match variable(self.definition, side.address) {
+        let target = side.address.target();
+        if let DmaTarget::Registers { .. } = target {
+            return;
+        }
+        self.place(index, role, target, &side.pattern());
+    }
+
+    /// Whether bytes lie in the variable that an address leads to. Of an offset in a register nothing is known.
+    fn place(&mut self, index: usize, role: &str, target: DmaTarget, pattern: &Pattern) {
+        let (name, variable) = match variable(self.definition, target) {
             Ok((_, name, variable)) => (name.to_string(), variable),
             Err(Unresolved::Unsupported(why)) => {
                 return self.report(&DMA_TARGET, index, format!("{role}: {why}"));
@@ -103,10 +136,21 @@ impl Check<'_, '_> {
                 return self.report(&DMA_VARIABLE, index, format!("{role} needs {what}"));
             }
         };
-        let pattern = side.pattern();
+        if let DmaTarget::TableRegister { .. } = target {
+            let extent = pattern.extent();
+            let span = extent.end - extent.start;
+            if let Some(size) = variable.size
+                && span > i128::from(size)
+            {
+                let message =
+                    format!("{role} spans {span:#x} bytes of {name}, which has {size:#x}");
+                self.report(&DMA_BOUNDS, index, message);
+            }
+            return;
+        }
         if variable.kind == Some(VariableType::StateBuffer) {
             if let Some(why) = leaves_partitions(
-                &pattern,
+                pattern,
                 Space::StateBuffer,
                 self.context.chip.state_buffer_partition,
             ) {
@@ -117,7 +161,7 @@ impl Check<'_, '_> {
                 );
             }
             if role == "dst"
-                && let Some(why) = kept_bytes(self.definition, &pattern)
+                && let Some(why) = kept_bytes(self.definition, pattern)
             {
                 self.report(&KEPT_BYTES, index, format!("dst reaches {why}"));
             }

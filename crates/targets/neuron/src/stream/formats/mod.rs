@@ -89,6 +89,10 @@ pub enum Kind {
     Name,
     /// One side of a transfer; where its element type stands.
     Side(Code),
+    /// Elements in memory that belong to registers; where their type stands.
+    Scalars(Code),
+    /// The same, with the number of a variable and an offset in place of the address.
+    SymbolicScalars(Code),
     /// A second wait and a second signal.
     Events,
     /// The semaphore of a transfer, and by how much it rises.
@@ -144,6 +148,7 @@ impl Kind {
             Kind::Array(size) => size,
             Kind::Name => 32,
             Kind::Side(_) => 22,
+            Kind::Scalars(_) | Kind::SymbolicScalars(_) => 18,
             Kind::Events => 8,
             Kind::Completion => 2,
         }
@@ -152,9 +157,11 @@ impl Kind {
     /// Where its element type stands.
     pub const fn element(self) -> Option<Code> {
         match self {
-            Kind::Tensor { element, .. } | Kind::Element(element) | Kind::Side(element) => {
-                Some(element)
-            }
+            Kind::Tensor { element, .. }
+            | Kind::Element(element)
+            | Kind::Side(element)
+            | Kind::Scalars(element)
+            | Kind::SymbolicScalars(element) => Some(element),
             _ => None,
         }
     }

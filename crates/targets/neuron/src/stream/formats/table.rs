@@ -1,7 +1,7 @@
 //! The table of formats, and the macros that make views of it.
 
 use super::{Code, Field, Format, Generator, Kind, Tensor};
-use crate::stream::{DmaSide, Events, Evidence, Slot};
+use crate::stream::{DmaSide, Events, Evidence, Scalars, Slot};
 use Direction::{Read, Write};
 use chipless_model::Direction;
 
@@ -28,6 +28,8 @@ macro_rules! get {
     ($(#[$doc:meta])* $field:ident $at:literal Array($size:literal)) => { $(#[$doc])* pub fn $field(self) -> [u8; $size] { self.0.array($at) } };
     ($(#[$doc:meta])* $field:ident $at:literal Name) => { $(#[$doc])* pub fn $field(self) -> &'a [u8] { self.0.name_at($at) } };
     ($(#[$doc:meta])* $field:ident $at:literal Side($element:expr)) => { $(#[$doc])* pub fn $field(self) -> DmaSide { zerocopy::transmute!(self.0.array::<22>($at)) } };
+    ($(#[$doc:meta])* $field:ident $at:literal Scalars($element:expr)) => { $(#[$doc])* pub fn $field(self) -> Scalars { zerocopy::transmute!(self.0.array::<18>($at)) } };
+    ($(#[$doc:meta])* $field:ident $at:literal SymbolicScalars($element:expr)) => { $(#[$doc])* pub fn $field(self) -> Scalars { zerocopy::transmute!(self.0.array::<18>($at)) } };
     ($(#[$doc:meta])* $field:ident $at:literal Events) => { $(#[$doc])* pub fn $field(self) -> Events { zerocopy::transmute!(self.0.array::<8>($at)) } };
     ($(#[$doc:meta])* $field:ident $at:literal Completion) => { $(#[$doc])* pub const fn $field(self) -> (u8, u8) { (self.0.byte($at), self.0.byte($at + 1)) } };
 }
@@ -106,6 +108,8 @@ use Code::{At, High, Low, Sums};
 
 /// Where an immediate comes from.
 const SOURCES: &[&str] = &["instruction", "address", "register"];
+/// Where operands of the sequencer come from.
+const REGISTER_SOURCES: &[&str] = &["registers", "instruction"];
 /// Where the bias of an activation comes from: coded the other way round.
 const BIAS_SOURCES: &[&str] = &["address", "instruction"];
 /// What becomes of an accumulator.
@@ -533,13 +537,61 @@ formats! {
         /// Type of what is moved.
         0x0d element: Element(At(0x0d)), Quoted;
         /// From registers or from the instruction.
-        0x0e from: Choice(&["registers", "instruction"]), Quoted;
+        0x0e from: Choice(REGISTER_SOURCES), Quoted;
         /// Registers read.
         0x10 sources: Array(8), Quoted;
         /// Registers written.
         0x18 destinations: Array(8), Quoted;
         /// Eight words.
         0x20 immediates: Array(32), Quoted;
+    }
+
+    /// `ALU_OP`: one operation on registers of the engine, `src0 op src1` or `src0 op imm`.
+    RegisterOperation {
+        /// The operation.
+        0x0c op: Alu, Quoted;
+        /// Type of the operands.
+        0x0d element: Element(At(0x0d)), Quoted;
+        /// Type of the result, where it says one.
+        0x0f result: Element(At(0x0f)), Quoted;
+        /// Register of the result.
+        0x14 dst: Byte, Quoted;
+        /// Register of its high half, of 64 bits.
+        0x15 dst_high: Byte, Quoted;
+        /// Register of the first operand.
+        0x10 src0: Byte, Quoted;
+        /// Register of its high half, of 64 bits.
+        0x11 src0_high: Byte, Quoted;
+        /// Where the second operand comes from.
+        0x0e from: Choice(REGISTER_SOURCES), Quoted;
+        /// Register of the second operand.
+        0x12 src1: Byte, Quoted;
+        /// Register of its high half, of 64 bits.
+        0x13 src1_high: Byte, Quoted;
+        /// The second operand.
+        0x18 imm: Bits, Quoted;
+        /// Its high half, of 64 bits.
+        0x1c imm_high: Bits, Quoted;
+    }
+
+    /// `TENSOR_LOAD` and `TENSOR_STORE`: elements of memory into registers of the engine, and back.
+    RegisterMemory {
+        /// The elements.
+        0x0e memory: Scalars(At(0x0c)), Quoted;
+        /// What a store takes them from.
+        0x0d from: Choice(REGISTER_SOURCES), Quoted;
+        /// A register for each element, in their order; or the elements themselves.
+        0x20 registers: Array(32), Quoted;
+    }
+
+    /// The same, with the number of a variable in place of an address.
+    RegisterVariable {
+        /// The elements.
+        0x0e memory: SymbolicScalars(At(0x0c)), Quoted;
+        /// What a store takes them from.
+        0x0d from: Choice(REGISTER_SOURCES), Quoted;
+        /// A register for each element, in their order; or the elements themselves.
+        0x20 registers: Array(32), Quoted;
     }
 
     /// `EVENT_SEMAPHORE` and `NOP`: wait and signal, nothing else.
@@ -561,10 +613,10 @@ formats! {
         0x0f kind: Choice(&["direct", "indirect", "transpose", "gather_transpose"]), Proven;
         /// Class of service: has no effect on memory.
         0x0c quality: Byte, Quoted;
-        /// Register with a bound for the source.
-        0x26 src_bound: Byte, Quoted refused;
+        /// Register with a bound for the source: its number, with 0x80 where the bound counts and 0x40 where nobody is told.
+        0x26 src_bound: Byte, Assumed;
         /// Register with a bound for the destination.
-        0x27 dst_bound: Byte, Quoted refused;
+        0x27 dst_bound: Byte, Assumed;
         /// The semaphore that rises at completion, and by how much: 16 in real programs.
         0x0d completion: Completion, Proven;
     }
@@ -579,7 +631,13 @@ formats! {
         0x30 number: Word, Quoted;
     }
 
-    /// Pseudo instructions with a name: functions, sets of functions, instances of queue sets.
+    /// `PSEUDO_LOAD_ACT_FUNC_SET`: loads a set of functions.
+    FunctionSet {
+        /// The name of the set.
+        0x0c name: Name, Quoted;
+    }
+
+    /// Pseudo instructions with a name: functions, instances of queue sets.
     Named {
         /// The name.
         0x0c name: Name, Assumed;

@@ -4,8 +4,8 @@ use super::{BINARY32, Maker};
 use crate::graph::Engine;
 use crate::kernels::alu::{Group, Operation};
 use crate::kernels::compute::{Accumulator, Action, Start, Step, Value, is_integer};
-use crate::stream::Evidence;
 use crate::stream::formats::{Activate, ScalarTensorTensor, TensorScalar, TensorTensor};
+use crate::stream::{Evidence, Instruction, Slot};
 use chipless_model::Fault;
 use smallvec::SmallVec;
 
@@ -239,10 +239,16 @@ impl Maker<'_> {
 
     pub(super) fn activate(&mut self, i: Activate<'_>) -> Result<Action, Fault> {
         self.tensor()?;
-        let (function, is_certain) = self.context.functions.select(i.function())?;
-        if !is_certain {
-            self.weaken(Evidence::Assumed);
-        }
+        let function = if let Some(Instruction::FunctionSet(set)) = self.setup.map(Slot::decode) {
+            let name = String::from_utf8_lossy(set.name());
+            self.context.functions.of_set(i.function(), &name)?
+        } else {
+            let (function, is_certain) = self.context.functions.select(i.function())?;
+            if !is_certain {
+                self.weaken(Evidence::Assumed);
+            }
+            function
+        };
         if (i.imm(), i.imm_source()) != (0, 0) {
             return Err(Fault::unsupported(
                 "byte 0x2c (imm) is not 0: parameters of functions are not supported",

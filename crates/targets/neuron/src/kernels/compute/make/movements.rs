@@ -67,11 +67,17 @@ impl Maker<'_> {
                 "{elements} elements of each partition, a table has room for {TABLE_ELEMENTS}"
             )));
         }
-        if !i.mask().wrapping_add(1).is_power_of_two() || i.start() & i.mask() != 0 {
+        let (start, mask) = (i.start(), i.mask());
+        let why = if mask & mask.wrapping_add(1) != 0 {
+            Some("the mask has gaps")
+        } else if start & mask != 0 {
+            Some("the first index has bits of the mask")
+        } else {
+            None
+        };
+        if let Some(why) = why {
             return Err(Fault::unsupported(format!(
-                "indices from {:#x} on by mask {:#x} are not supported: the mask has gaps, or counts bits of the first",
-                i.start(),
-                i.mask()
+                "indices from {start:#x} on by mask {mask:#x} are not supported: {why}"
             )));
         }
         let element = self.sources[0].element;
