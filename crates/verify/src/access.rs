@@ -1,7 +1,7 @@
 //! Strided patterns as the verifier looks at them.
 
 use chipless_model::Loop;
-use smallvec::SmallVec;
+use chipless_model::access::MAX_LOOPS;
 
 /// Runs and loops of a pattern, without its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,8 +11,8 @@ pub(crate) struct Strided<'a> {
     pub(crate) loops: &'a [Loop],
 }
 
-impl Strided<'_> {
-    pub(crate) fn of(pattern: &chipless_model::Pattern) -> Strided<'_> {
+impl<'a> Strided<'a> {
+    pub(crate) fn of(pattern: &'a chipless_model::Pattern) -> Strided<'a> {
         Strided {
             offset: pattern.offset,
             run: pattern.run,
@@ -51,33 +51,23 @@ impl Strided<'_> {
         (low, high)
     }
 
-    /// The same bytes as few long runs, each once where that is easy to see. Runs come in no particular order.
-    pub(crate) fn runs(&self) -> Runs {
-        let (low, _) = self.extent();
-        let mut loops: SmallVec<[(u64, u64); 6]> = self
-            .loops
-            .iter()
-            .filter(|l| l.stride != 0 && l.count > 1)
-            .map(|l| (l.stride.unsigned_abs(), l.count))
-            .collect();
-        loops.sort_unstable();
-        let mut run = self.run;
+    /// The same bytes as few long runs, each once where that is easy to see. Runs come in no particular order. The loops must walk
+    /// forwards, the shortest step first.
+    pub(crate) fn runs(&self) -> Runs<'a> {
+        let (mut run, mut loops) = (self.run, self.loops);
         // A step no longer than the run continues it.
-        loops.retain(|(stride, count)| {
-            let joins = *stride <= run;
-            if joins {
-                run += *stride * (*count - 1);
-            }
-            !joins
-        });
-        let total = loops
-            .iter()
-            .fold(1u64, |n, (_, count)| n.saturating_mul(*count));
+        while let Some((l, rest)) = loops.split_first()
+            && l.stride.unsigned_abs() <= run
+        {
+            run += l.stride.unsigned_abs() * (l.count - 1);
+            loops = rest;
+        }
+        let total = loops.iter().fold(1u64, |n, l| n.saturating_mul(l.count));
         Runs {
-            index: SmallVec::from_elem(0, loops.len()),
             loops,
+            index: [0; MAX_LOOPS],
             run,
-            at: low as u64,
+            at: self.offset,
             total,
             left: if self.is_empty() { 0 } else { total },
         }
@@ -86,9 +76,9 @@ impl Strided<'_> {
 
 /// The runs of a pattern.
 #[derive(Debug)]
-pub(crate) struct Runs {
-    loops: SmallVec<[(u64, u64); 6]>,
-    index: SmallVec<[u64; 6]>,
+pub(crate) struct Runs<'a> {
+    loops: &'a [Loop],
+    index: [u64; MAX_LOOPS],
     /// Bytes of each run.
     run: u64,
     at: u64,
@@ -97,21 +87,21 @@ pub(crate) struct Runs {
     left: u64,
 }
 
-impl Iterator for Runs {
+impl Iterator for Runs<'_> {
     /// First byte and one past the last.
     type Item = (u64, u64);
 
     fn next(&mut self) -> Option<(u64, u64)> {
         self.left = self.left.checked_sub(1)?;
         let here = (self.at, self.at + self.run);
-        for (index, (stride, count)) in self.index.iter_mut().zip(&self.loops) {
+        for (index, l) in self.index.iter_mut().zip(self.loops) {
             *index += 1;
-            if *index < *count {
-                self.at += stride;
+            if *index < l.count {
+                self.at += l.stride.unsigned_abs();
                 break;
             }
             *index = 0;
-            self.at -= stride * (count - 1);
+            self.at -= l.stride.unsigned_abs() * (l.count - 1);
         }
         Some(here)
     }

@@ -1,139 +1,223 @@
-//! Who wrote each byte of a buffer last, and whether it has been read since: a number for each page whose bytes are alike, one for each
-//! cell of 32 bytes of the others, and one for each byte of the cells that several writers share.
+//! A number for each byte of a buffer, where neighbours are mostly alike: one for each page whose bytes are alike, one for each cell of
+//! 32 bytes of the others, and one for each *mixture* of numbers that the bytes of a cell have. So bytes that lie in strides cost a look
+//! for each cell, since their cells have the same few mixtures.
 
+use crate::window::{WINDOW, Window};
+use hashbrown::HashTable;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 /// Bytes of a cell.
 const CELL: usize = 32;
 /// Cells of a page, and their bytes.
 const PAGE: usize = 256;
-const PAGE_BYTES: usize = PAGE * CELL;
+const PAGE_BYTES: u64 = (PAGE * CELL) as u64;
 /// Cells that are compared and filled together.
 const CHUNK: usize = 32;
-/// Marks a cell whose bytes stand one by one in the table of shared cells.
-const SHARED: u32 = 1 << 31;
+/// Marks a cell that has a mixture. Numbers of bytes are below it.
+const MIXED: u32 = 1 << 31;
+/// Changes of cells that are remembered.
+const STEPS: usize = 64;
+/// Mixtures that are kept before those that no cell has any more are looked for.
+const MIXTURES: usize = 1 << 14;
 
-/// What is known of a byte: its last writer, 0 where there is none, and whether it has been read since.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State(u32);
-
-impl State {
-    pub(crate) const fn written_by(writer: u32) -> State {
-        State((writer & ((SHARED >> 1) - 1)) << 1)
-    }
-
-    pub(crate) const fn writer(self) -> u32 {
-        self.0 >> 1
-    }
-
-    pub(crate) const fn is_read(self) -> bool {
-        self.0 & 1 != 0
-    }
-
-    const fn read(self) -> State {
-        State(self.0 | 1)
-    }
-}
-
-/// The bytes of a buffer.
+/// The bytes of a buffer, all of which have the number 0 at first.
 #[derive(Debug)]
 pub(crate) struct Cells {
-    size: usize,
-    pages: Vec<Page>,
-    shared: Shared,
+    /// Pages that are not here are 0.
+    pages: FxHashMap<u64, Page>,
+    mixtures: Mixtures,
+    /// Mixtures from which on those that are not needed are thrown away.
+    most: usize,
 }
 
 #[derive(Clone, Debug)]
 enum Page {
     /// All bytes are alike.
-    Alike(State),
-    /// A state for each cell, or the place of a shared one.
+    Alike(u32),
+    /// A number for each cell, or its mixture.
     Mixed(Box<[u32; PAGE]>),
 }
 
-/// Cells whose bytes are not alike.
-#[derive(Debug, Default)]
-struct Shared {
-    bytes: Vec<[State; CELL]>,
-    /// Places that are free.
-    free: Vec<u32>,
+impl Default for Cells {
+    fn default() -> Cells {
+        Cells {
+            pages: FxHashMap::default(),
+            mixtures: Mixtures::default(),
+            most: MIXTURES,
+        }
+    }
 }
 
 impl Cells {
-    /// A buffer of so many bytes, none of which has been written.
-    pub(crate) fn new(size: u64) -> Cells {
-        let size = size as usize;
-        Cells {
-            size,
-            pages: vec![Page::Alike(State::default()); size.div_ceil(PAGE_BYTES)],
-            shared: Shared::default(),
+    /// Changes the numbers of some bytes, run by run. `seen` is told each number that was there at least once.
+    pub(crate) fn change(
+        &mut self,
+        runs: impl IntoIterator<Item = (u64, u64)>,
+        change: impl Fn(u32) -> u32,
+        mut seen: impl FnMut(u32),
+    ) {
+        self.mixtures.forget_steps();
+        for (mut low, high) in runs {
+            while low < high {
+                let number = low / PAGE_BYTES;
+                let (start, end) = (
+                    low % PAGE_BYTES,
+                    (high - low).min(PAGE_BYTES - low % PAGE_BYTES),
+                );
+                let bytes = start as usize..(start + end) as usize;
+                self.change_page(number, bytes, &change, &mut seen);
+                low += end;
+            }
+        }
+        if self.mixtures.contents.len() > self.most {
+            self.forget_mixtures();
         }
     }
 
-    /// Replaces the state of bytes. `old` is told what they were, of neighbours that are alike once.
-    pub(crate) fn write(&mut self, low: u64, high: u64, state: State, old: impl FnMut(State)) {
-        self.change(low as usize, high as usize, |_| state, old);
+    /// Gives some bytes a number, run by run.
+    pub(crate) fn set(&mut self, runs: impl IntoIterator<Item = (u64, u64)>, number: u32) {
+        self.change(runs, |_| number, |_| {});
     }
 
-    /// Marks bytes as read. `seen` is told what they are, of neighbours that are alike once.
-    pub(crate) fn read(&mut self, low: u64, high: u64, seen: impl FnMut(State)) {
-        self.change(low as usize, high as usize, State::read, seen);
-    }
-
-    fn change(
+    fn change_page(
         &mut self,
-        low: usize,
-        high: usize,
-        change: impl Fn(State) -> State,
-        mut seen: impl FnMut(State),
+        number: u64,
+        bytes: Range<usize>,
+        change: &impl Fn(u32) -> u32,
+        seen: &mut impl FnMut(u32),
     ) {
-        let mut low = low;
-        while low < high {
-            let start = low / PAGE_BYTES * PAGE_BYTES;
-            let end = high.min(start + PAGE_BYTES);
-            let is_whole = low == start && (end == start + PAGE_BYTES || end == self.size);
-            let page = &mut self.pages[start / PAGE_BYTES];
-            match page {
-                Page::Alike(state) if is_whole || change(*state) == *state => {
-                    seen(*state);
-                    *state = change(*state);
-                }
-                _ => {
-                    let cells = page.cells();
-                    let bytes = low - start..end - start;
-                    self.shared.change_all(cells, bytes, &change, &mut seen);
-                    let one = cells[0];
-                    if is_whole && one & SHARED == 0 && are_alike(cells) {
-                        *page = Page::Alike(State(one));
-                    }
+        let is_whole = bytes.len() == PAGE * CELL;
+        let Some(page) = self.pages.get_mut(&number) else {
+            seen(0);
+            let new = change(0);
+            if new != 0 {
+                let page = if is_whole {
+                    Page::Alike(new)
+                } else {
+                    let mut cells = Box::new([0; PAGE]);
+                    self.mixtures.change(&mut cells, bytes, change, seen);
+                    Page::Mixed(cells)
+                };
+                self.pages.insert(number, page);
+            }
+            return;
+        };
+        let alike = match page {
+            Page::Alike(old) if is_whole || change(*old) == *old => {
+                seen(*old);
+                Some(change(*old))
+            }
+            Page::Alike(old) => {
+                let mut cells = Box::new([*old; PAGE]);
+                self.mixtures.change(&mut cells, bytes, change, seen);
+                *page = Page::Mixed(cells);
+                return;
+            }
+            Page::Mixed(cells) => {
+                self.mixtures.change(cells, bytes, change, seen);
+                (is_whole && cells[0] & MIXED == 0 && are_alike(&cells[..])).then_some(cells[0])
+            }
+        };
+        match alike {
+            Some(0) => drop(self.pages.remove(&number)),
+            Some(one) => *page = Page::Alike(one),
+            None => {}
+        }
+    }
+
+    /// Throws the mixtures away that no cell has any more.
+    fn forget_mixtures(&mut self) {
+        let old = std::mem::take(&mut self.mixtures);
+        let cells = self.pages.values_mut().flat_map(|page| match page {
+            Page::Mixed(cells) => cells.as_mut_slice(),
+            Page::Alike(_) => &mut [],
+        });
+        for cell in cells.filter(|cell| **cell & MIXED != 0) {
+            *cell = self
+                .mixtures
+                .number(&old.contents[(*cell ^ MIXED) as usize]);
+        }
+        self.most = MIXTURES.max(2 * self.mixtures.contents.len());
+    }
+
+    /// Whether any byte may have another number than 0.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    /// The number of a byte.
+    pub(crate) fn at(&self, byte: u64) -> u32 {
+        self.piece(byte, byte + 1).0
+    }
+
+    /// Some bytes in runs of one number. Neighbours may have the same.
+    pub(crate) fn runs(&self, bytes: Range<u64>) -> impl Iterator<Item = (Range<u64>, u32)> {
+        let Range { start: mut at, end } = bytes;
+        std::iter::from_fn(move || {
+            let start = at;
+            (start < end).then(|| {
+                let (number, next) = self.piece(start, end);
+                at = next.min(end);
+                (start..at, number)
+            })
+        })
+    }
+
+    /// The first bytes of a range whose numbers count.
+    pub(crate) fn first(
+        &self,
+        bytes: Range<u64>,
+        counts: impl Fn(u32) -> bool,
+    ) -> Option<Range<u64>> {
+        if self.is_empty() && !counts(0) {
+            return None;
+        }
+        let mut runs = self.runs(bytes).skip_while(|(_, number)| !counts(*number));
+        let (Range { start, mut end }, _) = runs.next()?;
+        for (run, _) in runs.take_while(|(_, number)| counts(*number)) {
+            end = run.end;
+        }
+        Some(start..end)
+    }
+
+    /// Adds those bytes of a window from `start` on whose numbers count.
+    pub(crate) fn add_to(&self, window: &mut Window, start: u64, counts: impl Fn(u32) -> bool) {
+        for (run, number) in self.runs(start..start.saturating_add(WINDOW)) {
+            if counts(number) {
+                window.add(run.start - start..run.end - start);
+            }
+        }
+    }
+
+    /// The number of a byte, and where a run of it ends; not beyond the page, unless nothing is known of the next ones either.
+    fn piece(&self, at: u64, end: u64) -> (u32, u64) {
+        let number = at / PAGE_BYTES;
+        let start = number * PAGE_BYTES;
+        let page_end = start.saturating_add(PAGE_BYTES);
+        match self.pages.get(&number) {
+            Some(Page::Alike(one)) => (*one, page_end),
+            Some(Page::Mixed(cells)) => {
+                let within = (at - start) as usize;
+                let cell = cells[within / CELL];
+                if cell & MIXED == 0 {
+                    let rest = &cells[within / CELL..];
+                    let alike = rest.iter().take_while(|other| **other == cell).count();
+                    (cell, start + ((within / CELL + alike) * CELL) as u64)
+                } else {
+                    let content = &self.mixtures.contents[(cell ^ MIXED) as usize];
+                    let rest = &content[within % CELL..];
+                    let alike = rest.iter().take_while(|other| **other == rest[0]).count();
+                    (rest[0], at + alike as u64)
                 }
             }
-            low = end;
-        }
-    }
-
-    /// The state of a byte.
-    #[cfg(test)]
-    fn at(&self, byte: u64) -> State {
-        let (byte, within) = (byte as usize, byte as usize % PAGE_BYTES);
-        match &self.pages[byte / PAGE_BYTES] {
-            Page::Alike(state) => *state,
-            Page::Mixed(cells) => match cells[within / CELL] {
-                cell if cell & SHARED == 0 => State(cell),
-                cell => self.shared.bytes[(cell ^ SHARED) as usize][within % CELL],
-            },
-        }
-    }
-}
-
-impl Page {
-    fn cells(&mut self) -> &mut [u32; PAGE] {
-        if let Page::Alike(state) = self {
-            *self = Page::Mixed(Box::new([state.0; PAGE]));
-        }
-        match self {
-            Page::Mixed(cells) => cells,
-            Page::Alike(_) => unreachable!("it has just been mixed"),
+            // Few pages are looked at one by one, many are skipped at once.
+            None if (end / PAGE_BYTES - number) as usize > self.pages.len() => {
+                let later = self.pages.keys().filter(|other| **other > number).min();
+                (0, later.map_or(u64::MAX, |page| page * PAGE_BYTES))
+            }
+            None => (0, page_end),
         }
     }
 }
@@ -142,14 +226,56 @@ fn are_alike(cells: &[u32]) -> bool {
     cells.iter().fold(0, |d, cell| d | (cell ^ cells[0])) == 0
 }
 
-impl Shared {
-    /// Changes the state of some bytes of a page.
-    fn change_all(
+/// What cells hold whose bytes are not alike.
+#[derive(Debug)]
+struct Mixtures {
+    contents: Vec<[u32; CELL]>,
+    /// Their numbers by content.
+    numbers: HashTable<u32>,
+    /// What the last changes of a cell came to, each in the place that its hash says.
+    steps: [Step; STEPS],
+    /// Which of them are of the present change.
+    age: u32,
+}
+
+/// What a change of some bytes of a cell came to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Step {
+    age: u32,
+    /// The cell before and after.
+    old: u32,
+    new: u32,
+    /// First byte of the cell and one past the last.
+    bytes: (u8, u8),
+}
+
+impl Default for Mixtures {
+    fn default() -> Mixtures {
+        Mixtures {
+            contents: Vec::new(),
+            numbers: HashTable::new(),
+            steps: [Step::default(); STEPS],
+            age: 0,
+        }
+    }
+}
+
+impl Mixtures {
+    fn forget_steps(&mut self) {
+        self.age = self.age.wrapping_add(1);
+        if self.age == 0 {
+            self.steps = [Step::default(); STEPS];
+            self.age = 1;
+        }
+    }
+
+    /// Changes the numbers of some bytes of a page.
+    fn change(
         &mut self,
         cells: &mut [u32; PAGE],
         bytes: Range<usize>,
-        change: &impl Fn(State) -> State,
-        seen: &mut impl FnMut(State),
+        change: &impl Fn(u32) -> u32,
+        seen: &mut impl FnMut(u32),
     ) {
         let Range {
             start: low,
@@ -158,70 +284,86 @@ impl Shared {
         let (first, last) = (low.div_ceil(CELL), high / CELL);
         if first > last {
             // Inside one cell.
-            return self.change(&mut cells[last], low % CELL..high % CELL, change, seen);
+            return self.part(&mut cells[last], (low % CELL, high % CELL), change, seen);
         }
         if low % CELL != 0 {
-            self.change(&mut cells[first - 1], low % CELL..CELL, change, seen);
-        }
-        if high % CELL != 0 {
-            self.change(&mut cells[last], 0..high % CELL, change, seen);
+            self.part(&mut cells[first - 1], (low % CELL, CELL), change, seen);
         }
         for chunk in cells[first..last].chunks_mut(CHUNK) {
             let one = chunk[0];
-            if one & SHARED == 0 && are_alike(chunk) {
-                seen(State(one));
-                chunk.fill(change(State(one)).0);
+            if one & MIXED == 0 && are_alike(chunk) {
+                seen(one);
+                chunk.fill(change(one));
                 continue;
             }
             for cell in chunk {
-                if *cell & SHARED == 0 {
-                    seen(State(*cell));
-                    *cell = change(State(*cell)).0;
+                if *cell & MIXED == 0 {
+                    seen(*cell);
+                    *cell = change(*cell);
                 } else {
-                    self.change(cell, 0..CELL, change, seen);
+                    self.part(cell, (0, CELL), change, seen);
                 }
             }
         }
+        if high % CELL != 0 {
+            self.part(&mut cells[last], (0, high % CELL), change, seen);
+        }
     }
 
-    /// Changes the state of some bytes of one cell.
-    fn change(
+    /// Changes the numbers of some bytes of one cell.
+    fn part(
         &mut self,
         cell: &mut u32,
-        part: Range<usize>,
-        change: &impl Fn(State) -> State,
-        seen: &mut impl FnMut(State),
+        (low, high): (usize, usize),
+        change: &impl Fn(u32) -> u32,
+        seen: &mut impl FnMut(u32),
     ) {
-        if part.is_empty() {
+        let (old, bytes) = (*cell, (low as u8, high as u8));
+        let place = old as usize * 31 + low * 7 + high;
+        let known = &self.steps[place % STEPS];
+        if (known.age, known.old, known.bytes) == (self.age, old, bytes) {
+            *cell = known.new;
             return;
         }
-        if *cell & SHARED == 0 {
-            let (old, new) = (State(*cell), change(State(*cell)));
-            seen(old);
-            if old == new {
-                return;
-            }
-            let mut bytes = [old; CELL];
-            bytes[part].fill(new);
-            let place = self.free.pop().unwrap_or(self.bytes.len() as u32);
-            match self.bytes.get_mut(place as usize) {
-                Some(free) => *free = bytes,
-                None => self.bytes.push(bytes),
-            }
-            *cell = SHARED | place;
-            return;
+        let mut content = match self.contents.get((old ^ MIXED) as usize) {
+            Some(content) if old & MIXED != 0 => *content,
+            _ => [old; CELL],
+        };
+        for run in content[low..high].chunk_by_mut(|a, b| a == b) {
+            seen(run[0]);
+            run.fill(change(run[0]));
         }
-        let place = *cell ^ SHARED;
-        let bytes = &mut self.bytes[place as usize];
-        for state in &mut bytes[part] {
-            seen(*state);
-            *state = change(*state);
-        }
-        if bytes.iter().all(|state| *state == bytes[0]) {
-            *cell = bytes[0].0;
-            self.free.push(place);
-        }
+        *cell = self.number(&content);
+        self.steps[place % STEPS] = Step {
+            age: self.age,
+            old,
+            new: *cell,
+            bytes,
+        };
     }
+
+    /// What a cell of this content has.
+    fn number(&mut self, content: &[u32; CELL]) -> u32 {
+        if are_alike(content) {
+            return content[0];
+        }
+        let contents = &mut self.contents;
+        let is_same = |known: &u32| contents[*known as usize] == *content;
+        if let Some(known) = self.numbers.find(hash(content), is_same) {
+            return MIXED | known;
+        }
+        let number = contents.len() as u32;
+        contents.push(*content);
+        let hash_of = |known: &u32| hash(&contents[*known as usize]);
+        self.numbers.insert_unique(hash(content), number, hash_of);
+        MIXED | number
+    }
+}
+
+fn hash(content: &[u32; CELL]) -> u64 {
+    let mut hasher = FxHasher::default();
+    content.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -230,32 +372,51 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
+    const SIZE: u64 = 3 * PAGE_BYTES + 1000;
+
+    /// Bytes in a stride.
+    fn strided() -> impl Strategy<Value = Vec<(u64, u64)>> {
+        let size = prop_oneof![1u64..100, 1u64..20_000];
+        (0..SIZE, size, 1usize..40, 1u64..200).prop_map(|(low, size, count, stride)| {
+            let starts = (low..SIZE).step_by(stride as usize).take(count);
+            starts.map(|low| (low, (low + size).min(SIZE))).collect()
+        })
+    }
+
     proptest! {
         #[test]
-        fn agrees_with_a_state_for_each_byte(steps in prop::collection::vec((any::<bool>(), 0u64..24_000, prop_oneof![1u64..100, 1u64..20_000], 1u32..5), 0..24)) {
-            const SIZE: usize = 3 * PAGE_BYTES + 1000;
-            let mut cells = Cells::new(SIZE as u64);
-            let mut naive = vec![(0, false); SIZE];
-            for (is_write, low, size, writer) in steps {
-                let high = (low + size).min(SIZE as u64);
-                let bytes = &mut naive[low as usize..high as usize];
-                let want: BTreeSet<(u32, bool)> = bytes.iter().copied().collect();
-                let mut got = BTreeSet::new();
-                let mut note = |state: State| { got.insert((state.writer(), state.is_read())); };
-                if is_write {
-                    cells.write(low, high, State::written_by(writer), &mut note);
-                    bytes.fill((writer, false));
-                } else {
-                    cells.read(low, high, &mut note);
-                    for byte in bytes {
-                        byte.1 = true;
+        fn agrees_with_a_number_for_each_byte(steps in prop::collection::vec((0u32..5, strided(), any::<bool>()), 0..24), asked in (0..SIZE, 0..SIZE)) {
+            let mut cells = Cells::default();
+            let mut naive = vec![0; SIZE as usize];
+            for (number, runs, forgets) in steps {
+                // One in five doubles what it finds.
+                let change = |old: u32| if number == 4 { (2 * old).min(1000) } else { number };
+                let (mut got, mut want) = (BTreeSet::new(), BTreeSet::new());
+                cells.change(runs.iter().copied(), change, |old| { got.insert(old); });
+                for (low, high) in runs {
+                    for byte in &mut naive[low as usize..high as usize] {
+                        want.insert(*byte);
+                        *byte = change(*byte);
                     }
                 }
+                // Runs that overlap see what the ones before them left.
                 prop_assert_eq!(got, want);
+                if forgets {
+                    cells.forget_mixtures();
+                }
             }
             for (byte, want) in (0..).zip(&naive) {
-                let state = cells.at(byte);
-                prop_assert_eq!((state.writer(), state.is_read()), *want);
+                prop_assert_eq!(cells.at(byte), *want);
+            }
+            let (low, high) = (asked.0.min(asked.1), asked.0.max(asked.1));
+            let first = (low..high).find(|byte| naive[*byte as usize] > 1);
+            let want = first.map(|first| first..(first..high).find(|byte| naive[*byte as usize] <= 1).unwrap_or(high));
+            prop_assert_eq!(cells.first(low..high, |number| number > 1), want);
+            let mut window = Window::default();
+            cells.add_to(&mut window, low, |number| number > 1);
+            for byte in low..low + WINDOW {
+                let want = naive.get(byte as usize).is_some_and(|number| *number > 1);
+                prop_assert_eq!(window.first(byte - low..byte - low + 1).is_some(), want);
             }
         }
     }

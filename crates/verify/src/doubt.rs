@@ -35,7 +35,7 @@ pub(crate) fn check(
     findings: &mut Findings,
 ) {
     let follow = |zeros| {
-        let mut trace = Trace::new(program, accesses, remnants, zeros);
+        let mut trace = Trace::new(program, accesses, gaps, remnants, zeros);
         let mut gaps = gaps;
         for task in &order.sequence {
             let uses = accesses.of(*task);
@@ -92,7 +92,7 @@ struct State<'m> {
     writes: Writes<'m>,
     remains: Option<Remains<'m>>,
     /// Causes of doubt by byte.
-    marks: Marks<u16>,
+    marks: Marks,
     /// Where they are followed.
     zeros: Option<Zeros<'m>>,
 }
@@ -100,7 +100,7 @@ struct State<'m> {
 /// Bytes that are zero whatever the data are.
 struct Zeros<'m> {
     program: &'m Program<'m>,
-    marks: Marks<u8>,
+    marks: Marks,
 }
 
 impl<'m> Zeros<'m> {
@@ -261,24 +261,32 @@ struct Trace<'m> {
     state: State<'m>,
     causes: Vec<Cause>,
     /// Causes that have been found to matter.
-    reported: FxHashSet<u16>,
-    matters: Vec<(u16, Effect)>,
+    reported: FxHashSet<u32>,
+    matters: Vec<(u32, Effect)>,
 }
 
 impl<'m> Trace<'m> {
     fn new(
         program: &'m Program<'m>,
         accesses: &'m Accesses,
+        gaps: &[u32],
         remnants: &'m Remnants,
         zeros: Option<Zeros<'m>>,
     ) -> Trace<'m> {
+        // Elsewhere no task meets bytes that nobody has written.
+        let mut writes = Writes::new(program, accesses);
+        let bounds = accesses.iter().filter(|entry| {
+            (entry.direction, entry.certainty) == (Direction::Read, Certainty::May)
+        });
+        let gaps = gaps.iter().map(|index| accesses.entry(*index));
+        writes.follow_only(gaps.chain(bounds).map(|e| accesses.footprint_of(e).buffer));
         Trace {
             program,
             accesses,
             state: State {
                 program,
-                writes: Writes::new(program, accesses),
-                remains: Remains::new(program, remnants),
+                writes,
+                remains: Remains::new(program, accesses, remnants),
                 marks: Marks::default(),
                 zeros,
             },
@@ -340,18 +348,17 @@ impl<'m> Trace<'m> {
         }
         if let Some(followed) = &mut self.state.zeros {
             for (buffer, pattern) in zeros {
-                let runs = crate::access::Strided::of(&pattern).runs();
-                runs.for_each(|(low, high)| followed.marks.set(buffer, low..high, 1));
+                followed.marks.set(buffer, runs(&pattern), 1);
             }
         }
         if let Some(cause) = cause {
             let marks = &mut self.state.marks;
-            for (buffer, bytes) in dependent.runs {
-                marks.set(buffer, bytes, cause);
+            for of_one in dependent.runs.chunk_by(|(one, _), (other, _)| one == other) {
+                let runs = of_one.iter().map(|(_, bytes)| (bytes.start, bytes.end));
+                marks.set(of_one[0].0, runs, cause);
             }
             for (buffer, pattern) in dependent.strided {
-                let runs = crate::access::Strided::of(&pattern).runs();
-                runs.for_each(|(low, high)| marks.set(buffer, low..high, cause));
+                marks.set(buffer, runs(&pattern), cause);
             }
         }
     }
@@ -377,7 +384,7 @@ impl<'m> Trace<'m> {
     }
 
     /// Looks for doubtful bytes that a task reads; their cause. Adds the old writers whose bytes are remnants to it.
-    fn read(&mut self, index: u32, entry: &Use, has_gap: bool, old: &mut Vec<u32>) -> Option<u16> {
+    fn read(&mut self, index: u32, entry: &Use, has_gap: bool, old: &mut Vec<u32>) -> Option<u32> {
         let accesses = self.accesses;
         let footprint = accesses.footprint_of(entry);
         let buffer = footprint.buffer;
@@ -429,7 +436,7 @@ impl<'m> Trace<'m> {
         found
     }
 
-    fn cause(&mut self, task: TaskId, entry: u32, bytes: Range<u64>, kind: Kind) -> u16 {
+    fn cause(&mut self, task: TaskId, entry: u32, bytes: Range<u64>, kind: Kind) -> u32 {
         // Neighbours of one list that read the same tensor have one cause.
         let cause = Cause {
             task,
@@ -440,7 +447,7 @@ impl<'m> Trace<'m> {
         if self.causes.len() < CAUSES {
             self.causes.push(cause);
         }
-        self.causes.len() as u16
+        self.causes.len() as u32
     }
 
     /// What a task writes has been written, and what it overwrites is forgotten.
@@ -453,23 +460,15 @@ impl<'m> Trace<'m> {
         if let Some(remains) = &mut self.state.remains {
             remains.overwrite(entry, buffer, patterns());
         }
-        let clears = entry.certainty == Certainty::Exact && self.state.marks.has(buffer);
-        let zeros = self.state.zeros.as_mut().map(|zeros| &mut zeros.marks);
-        let mut zeros = zeros.filter(|zeros| zeros.has(buffer));
-        if !clears && zeros.is_none() {
-            return;
+        if entry.certainty == Certainty::Exact {
+            self.state.marks.clear(buffer, patterns());
         }
-        for (low, high) in patterns() {
-            if clears {
-                self.state.marks.clear(buffer, low..high);
-            }
-            if let Some(zeros) = &mut zeros {
-                zeros.clear(buffer, low..high);
-            }
+        if let Some(zeros) = &mut self.state.zeros {
+            zeros.marks.clear(buffer, patterns());
         }
     }
 
-    fn matter(&mut self, cause: u16, effect: Effect) {
+    fn matter(&mut self, cause: u32, effect: Effect) {
         if self.reported.insert(cause) {
             self.matters.push((cause, effect));
         }
@@ -498,8 +497,8 @@ impl<'m> Trace<'m> {
         if program.interface.outputs.is_empty()
             && !program.buffers.iter().any(|b| b.role == Role::State)
         {
-            for cause in 1..=self.causes.len() as u16 {
-                let task = self.causes[usize::from(cause) - 1].task;
+            for cause in 1..=self.causes.len() as u32 {
+                let task = self.causes[cause as usize - 1].task;
                 self.matter(cause, Effect::Control(task));
             }
         }
@@ -508,7 +507,7 @@ impl<'m> Trace<'m> {
 
     fn report_all(&self, findings: &mut Findings) {
         for (cause, effect) in &self.matters {
-            self.report(&self.causes[usize::from(*cause) - 1], effect, findings);
+            self.report(&self.causes[*cause as usize - 1], effect, findings);
         }
     }
 
@@ -574,4 +573,10 @@ impl<'m> Trace<'m> {
         let number = writer.checked_sub(1)?;
         tensors.writers.position(|n| *n == number)
     }
+}
+
+/// First byte, and one past the last, of the runs of a pattern that lies inside its buffer.
+fn runs(pattern: &Pattern) -> impl Iterator<Item = (u64, u64)> {
+    let starts = pattern.runs();
+    starts.map(|start| (start, start + pattern.run))
 }

@@ -134,13 +134,8 @@ impl<'a> Boxed<'a> {
 
     /// The columns of one row, with loops over them.
     fn columns<'l>(&self, loops: &'l [Loop]) -> Strided<'l> {
-        let backwards: u64 = loops
-            .iter()
-            .filter(|l| l.stride < 0)
-            .map(|l| l.stride.unsigned_abs() * (l.count - 1))
-            .sum();
         Strided {
-            offset: self.low + backwards,
+            offset: self.low,
             run: self.pattern.run,
             loops,
         }
@@ -300,44 +295,34 @@ impl Accesses {
     /// The footprint of accesses to one buffer.
     fn footprint(&mut self, group: &[Access], size: u64, known: &mut HashTable<u32>) -> u32 {
         let buffer = group[0].buffer;
-        let parts = || group.iter().map(|a| (a.tensor, Strided::of(&a.pattern)));
-        let hash = hash(buffer, parts());
-        let is_same = |id: &u32| {
-            let footprint = &self.footprints[*id as usize];
-            footprint.buffer == buffer && self.parts(footprint).eq(parts())
-        };
-        if let Some(id) = known.find(hash, is_same) {
-            return *id;
-        }
-        let start = self.patterns.len() as u32;
-        for Access {
-            pattern, tensor, ..
-        } in group
-        {
-            let first = self.loops.len() as u32;
-            self.loops.extend(pattern.loops.iter().copied());
-            self.patterns.push(Flat {
-                offset: pattern.offset,
-                run: pattern.run,
-                loops: (first, self.loops.len() as u32),
-                tensor: *tensor,
-            });
-        }
+        let (start, first) = (self.patterns.len(), self.loops.len());
         let (mut fits, mut span) = (true, None);
-        for pattern in group.iter().map(|a| Strided::of(&a.pattern)) {
-            if !pattern.fits(size) {
+        for access in group {
+            let (low, high) = self.add(access, size);
+            if low < 0 || high > i128::from(size) {
                 fits = false;
                 continue;
             }
-            let (low, high) = pattern.extent();
             let (first, last) = span.unwrap_or((low as u64, high as u64));
             span = Some((first.min(low as u64), last.max(high as u64)));
+        }
+        let patterns = (start as u32, self.patterns.len() as u32);
+        let parts = || self.parts(patterns);
+        let hash = hash(buffer, parts());
+        let is_same = |id: &u32| {
+            let footprint = &self.footprints[*id as usize];
+            footprint.buffer == buffer && self.parts(footprint.patterns).eq(parts())
+        };
+        if let Some(id) = known.find(hash, is_same).copied() {
+            self.patterns.truncate(start);
+            self.loops.truncate(first);
+            return id;
         }
         let footprint = Footprint {
             buffer,
             size,
             fits,
-            patterns: (start, self.patterns.len() as u32),
+            patterns,
             span: span.unwrap_or((0, 0)),
             extents: SmallVec::new(),
         };
@@ -345,9 +330,39 @@ impl Accesses {
         self.footprints.push(footprint);
         known.insert_unique(hash, id, |id| {
             let footprint = &self.footprints[*id as usize];
-            self::hash(footprint.buffer, self.parts(footprint))
+            self::hash(footprint.buffer, self.parts(footprint.patterns))
         });
         id
+    }
+
+    /// Puts the pattern of an access into the table. First byte, and one past the last.
+    fn add(&mut self, access: &Access, size: u64) -> (i128, i128) {
+        let pattern = Strided::of(&access.pattern);
+        let (low, high) = pattern.extent();
+        let first = self.loops.len();
+        let mut offset = pattern.offset;
+        if low < 0 || high > i128::from(size) {
+            self.loops.extend_from_slice(pattern.loops);
+        } else {
+            // The same bytes with loops that walk forwards, the shortest step first.
+            offset = low as u64;
+            let steps = pattern
+                .loops
+                .iter()
+                .filter(|l| l.stride != 0 && l.count > 1);
+            self.loops.extend(steps.map(|l| Loop {
+                stride: l.stride.abs(),
+                ..*l
+            }));
+            self.loops[first..].sort_unstable_by_key(|l| (l.stride, l.count));
+        }
+        self.patterns.push(Flat {
+            offset,
+            run: pattern.run,
+            loops: (first as u32, self.loops.len() as u32),
+            tensor: access.tensor,
+        });
+        (low, high)
     }
 
     /// Whether any task writes a buffer.
@@ -381,7 +396,7 @@ impl Accesses {
         &self,
         footprint: &Footprint,
     ) -> impl Iterator<Item = Strided<'_>> + Clone {
-        self.parts(footprint).map(|(_, pattern)| pattern)
+        self.parts(footprint.patterns).map(|(_, pattern)| pattern)
     }
 
     /// The patterns of a footprint that lie inside its buffer, each with the number of its tensor.
@@ -390,12 +405,11 @@ impl Accesses {
         footprint: &Footprint,
     ) -> impl Iterator<Item = (u8, Strided<'_>)> + Clone {
         let (fits, size) = (footprint.fits, footprint.size);
-        self.parts(footprint)
+        self.parts(footprint.patterns)
             .filter(move |(_, p)| fits || p.fits(size))
     }
 
-    fn parts(&self, footprint: &Footprint) -> impl Iterator<Item = (u8, Strided<'_>)> + Clone {
-        let (start, end) = footprint.patterns;
+    fn parts(&self, (start, end): (u32, u32)) -> impl Iterator<Item = (u8, Strided<'_>)> + Clone {
         self.patterns[start as usize..end as usize]
             .iter()
             .map(|flat| {

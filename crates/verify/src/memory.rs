@@ -14,6 +14,7 @@ use crate::shadow::{Record, Shadow};
 use crate::writes::{TooManyRuns, Writes};
 use chipless_model::{BufferId, Certainty, Direction, IndexVec, Program, Role, TaskId};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// Reports races, reads of bytes that hold nothing of worth, and outputs that are not there when the program is done.
 pub(crate) fn check(
@@ -75,31 +76,26 @@ impl Memory<'_, '_, '_> {
         for index in accesses.of(task) {
             let entry = accesses.entry(index);
             let footprint = accesses.footprint_of(entry);
-            if entry.certainty == Certainty::Exact {
-                if entry.direction == Direction::Read {
-                    match self.writes.lacks(entry, footprint) {
-                        Ok(false) => {}
-                        Ok(true) => self.gaps.push(index),
-                        Err(TooManyRuns) => self.too_hard(entry),
-                    }
-                } else {
-                    self.allowed(entry, footprint);
-                }
-                if accesses.is_written(footprint.buffer) {
-                    self.races(index, entry, footprint);
-                }
+            let is_exact = entry.certainty == Certainty::Exact;
+            match entry.direction {
+                Direction::Read if is_exact => match self.lacks(entry, footprint) {
+                    Ok(false) => {}
+                    Ok(true) => self.gaps.push(index),
+                    Err(TooManyRuns) => self.too_hard(entry),
+                },
+                Direction::Write if is_exact => self.allowed(entry, footprint),
+                _ => {}
             }
-            if let Some(lives) = self.lives.as_mut() {
-                lives.task(accesses, entry, footprint);
+            if is_exact && accesses.is_written(footprint.buffer) {
+                self.races(index, entry, footprint);
             }
         }
         for index in accesses.of(task) {
             let entry = accesses.entry(index);
-            if entry.direction == Direction::Write {
-                let added = self.writes.add(entry, accesses.footprint_of(entry));
-                if let Err(TooManyRuns) = added {
-                    self.too_hard(entry);
-                }
+            if entry.direction == Direction::Write
+                && let Err(TooManyRuns) = self.write(entry, accesses.footprint_of(entry))
+            {
+                self.too_hard(entry);
             }
         }
         if let Some(completion) = self.order.completion.as_ref()
@@ -107,6 +103,35 @@ impl Memory<'_, '_, '_> {
         {
             self.after_completion(task);
         }
+    }
+
+    /// Whether a read finds bytes that nobody has written. Where lives of tensors are followed, they tell.
+    fn lacks(&mut self, entry: &Use, footprint: &Footprint) -> Result<bool, TooManyRuns> {
+        let lives = self.lives.as_mut();
+        match lives.filter(|lives| lives.follows(footprint.buffer)) {
+            Some(lives) => lives.read(self.accesses, entry, footprint),
+            None => self.writes.lacks(entry, footprint),
+        }
+    }
+
+    /// Notes what is written.
+    fn write(&mut self, entry: &Use, footprint: &Footprint) -> Result<(), TooManyRuns> {
+        let lives = self.lives.as_mut();
+        match lives.filter(|lives| lives.follows(footprint.buffer)) {
+            Some(lives) => lives.write(self.accesses, entry, footprint),
+            None => self.writes.add(entry, footprint),
+        }
+    }
+
+    /// The first bytes of a range of a buffer that no task has written.
+    fn first_missing(&mut self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
+        let lives = self.lives.as_ref();
+        if let Some(lives) = lives.filter(|lives| lives.follows(buffer)) {
+            return lives.first_missing(buffer, bytes);
+        }
+        let written = self.writes.bytes(buffer);
+        let low = written.first_missing(bytes.start, bytes.end)?;
+        Some(low..written.gap_end(low, bytes.end))
     }
 
     /// Constants and inputs stay as they are.
@@ -251,11 +276,13 @@ impl Memory<'_, '_, '_> {
                 continue;
             };
             let size = port.bytes().unwrap_or(u64::MAX).min(buffer.size);
-            let written = self.writes.bytes(port.buffer);
-            let Some(low) = written.first_missing(0, size) else {
+            let Some(Range {
+                start: low,
+                end: high,
+            }) = self.first_missing(port.buffer, 0..size)
+            else {
                 continue;
             };
-            let high = written.gap_end(low, size);
             self.findings.add(
                 &rules::OUTPUT_NOT_WRITTEN,
                 (port.buffer.raw(), 0, 0),

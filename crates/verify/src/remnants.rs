@@ -5,10 +5,11 @@
 //! data. A read that takes bytes of one writer and bytes of another one that ended the first takes half an old tensor and
 //! half a new one; a concatenation never looks like that, since its parts do not overwrite each other.
 
-use crate::cells::{Cells, State};
+use crate::cells::Cells;
 use crate::footprint::{Accesses, Footprint, Use};
 use crate::marks::Marks;
 use crate::window::Window;
+use crate::writes::{RUNS, TooManyRuns, left};
 use chipless_model::{
     Buffer, BufferId, Certainty, Direction, IndexVec, Program, Role, TaskId, Tensors,
 };
@@ -24,6 +25,27 @@ const ANYBODY: u32 = (1 << 30) - 1;
 
 /// The highest number of a tensor that is looked for.
 const TENSORS: u8 = 16;
+
+/// What is known of a byte: its last writer, 0 where there is none, and whether it has been read since.
+struct State(u32);
+
+impl State {
+    fn written_by(writer: u32) -> State {
+        State((writer & ANYBODY) << 1)
+    }
+
+    fn writer(&self) -> u32 {
+        self.0 >> 1
+    }
+
+    fn is_read(&self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    fn read(state: u32) -> u32 {
+        state | 1
+    }
+}
 
 /// A tensor as a group of tasks reads it: the number of the group, and of the tensor among those of the task.
 type Reading = (u32, u8);
@@ -60,6 +82,8 @@ pub(crate) struct Lives<'t> {
     ended: FxHashMap<u32, FxHashSet<u32>>,
     /// Writers whose bytes were read.
     read: FxHashMap<Reading, SmallVec<[u32; 6]>>,
+    /// Runs that may still be looked at.
+    runs: u64,
 }
 
 impl<'t> Lives<'t> {
@@ -67,13 +91,19 @@ impl<'t> Lives<'t> {
     pub(crate) fn new(program: &'t Program<'_>, accesses: &Accesses) -> Option<Lives<'t>> {
         let tensors = program.tensors.as_ref()?;
         let cells = |(id, buffer): (BufferId, &Buffer<'_>)| {
-            (is_followed(buffer) && accesses.is_written(id)).then(|| Cells::new(buffer.size))
+            (is_followed(buffer) && accesses.is_written(id)).then(|| {
+                let mut cells = Cells::default();
+                let known = (buffer.initial.len() as u64).min(buffer.size);
+                cells.set([(0, known)], State::written_by(ANYBODY).0);
+                cells
+            })
         };
         Some(Lives {
             tensors,
             buffers: program.buffers.iter_enumerated().map(cells).collect(),
             ended: FxHashMap::default(),
             read: FxHashMap::default(),
+            runs: RUNS,
         })
     }
 
@@ -89,50 +119,73 @@ impl<'t> Lives<'t> {
         writers
     }
 
-    /// A task's accesses to a buffer.
-    pub(crate) fn task(&mut self, accesses: &Accesses, entry: &Use, footprint: &Footprint) {
+    /// Whether the bytes of a buffer are followed.
+    pub(crate) fn follows(&self, buffer: BufferId) -> bool {
+        self.buffers[buffer].is_some()
+    }
+
+    /// Notes what a task reads. Whether any of it has not been written.
+    pub(crate) fn read(
+        &mut self,
+        accesses: &Accesses,
+        entry: &Use,
+        footprint: &Footprint,
+    ) -> Result<bool, TooManyRuns> {
         let Some(cells) = self.buffers[footprint.buffer].as_mut() else {
-            return;
+            return Ok(false);
         };
-        let is_exact = entry.certainty == Certainty::Exact;
-        if entry.direction == Direction::Read {
-            if !is_exact {
-                return;
-            }
-            for (tensor, pattern) in accesses.tensors(footprint) {
-                let reading = reading(self.tensors, entry.task, tensor);
-                let writers = self.read.entry(reading).or_default();
-                let mut last = u32::MAX;
-                for (low, high) in pattern.runs() {
-                    cells.read(low, high, |state| {
-                        let writer = state.writer();
-                        if writer != last {
-                            last = writer;
-                            if !writers.contains(&writer) {
-                                writers.push(writer);
-                            }
-                        }
-                    });
+        self.runs = left(self.runs, accesses.fitting(footprint))?;
+        let mut is_missing = false;
+        for (tensor, pattern) in accesses.tensors(footprint) {
+            let reading = reading(self.tensors, entry.task, tensor);
+            let writers = self.read.entry(reading).or_default();
+            let mut last = u32::MAX;
+            cells.change(pattern.runs(), State::read, |state| {
+                let writer = State(state).writer();
+                if writer != last {
+                    last = writer;
+                    is_missing |= writer == 0;
+                    if !writers.contains(&writer) {
+                        writers.push(writer);
+                    }
                 }
-            }
-            return;
+            });
         }
+        Ok(is_missing)
+    }
+
+    /// Notes what a task writes, or may write.
+    pub(crate) fn write(
+        &mut self,
+        accesses: &Accesses,
+        entry: &Use,
+        footprint: &Footprint,
+    ) -> Result<(), TooManyRuns> {
+        let Some(cells) = self.buffers[footprint.buffer].as_mut() else {
+            return Ok(());
+        };
+        self.runs = left(self.runs, accesses.fitting(footprint))?;
         let writer = writer(self.tensors, entry);
         let ended = &mut self.ended;
         let mut last = u32::MAX;
-        for pattern in accesses.fitting(footprint) {
-            for (low, high) in pattern.runs() {
-                cells.write(low, high, State::written_by(writer), |old| {
-                    let other = old.writer();
-                    if old.is_read() && other != last && other != writer && writer != ANYBODY {
-                        last = other;
-                        if other != 0 && other != ANYBODY {
-                            ended.entry(writer).or_default().insert(other);
-                        }
-                    }
-                });
+        let note = |old| {
+            let (is_read, other) = (State(old).is_read(), State(old).writer());
+            if is_read && other != last && other != writer && writer != ANYBODY {
+                last = other;
+                if other != 0 && other != ANYBODY {
+                    ended.entry(writer).or_default().insert(other);
+                }
             }
-        }
+        };
+        let runs = accesses.fitting(footprint).flat_map(|p| p.runs());
+        cells.change(runs, |_| State::written_by(writer).0, note);
+        Ok(())
+    }
+
+    /// The first bytes of a range of a buffer that nobody has written.
+    pub(crate) fn first_missing(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
+        let cells = self.buffers[buffer].as_ref()?;
+        cells.first(bytes, |state| State(state).writer() == 0)
     }
 
     /// What readings of remnants there were.
@@ -164,20 +217,36 @@ impl<'t> Lives<'t> {
 
 /// Where remnants lie, once it is known whose bytes they are: the last writer of each byte, if it is one of these.
 pub(crate) struct Remains<'r> {
-    program: &'r Program<'r>,
+    /// Where they are looked for.
+    buffers: FxHashSet<BufferId>,
     tensors: &'r Tensors,
     remnants: &'r Remnants,
     /// Whose bytes are remnants to some reading.
     old: FxHashSet<u32>,
-    writers: Marks<u32>,
+    writers: Marks,
 }
 
 impl<'r> Remains<'r> {
     /// At the start; `None` where there are no remnants.
-    pub(crate) fn new(program: &'r Program<'r>, remnants: &'r Remnants) -> Option<Remains<'r>> {
+    pub(crate) fn new(
+        program: &'r Program<'r>,
+        accesses: &Accesses,
+        remnants: &'r Remnants,
+    ) -> Option<Remains<'r>> {
         let tensors = program.tensors.as_ref().filter(|_| !remnants.is_empty())?;
+        // Elsewhere nobody reads any.
+        let readers: FxHashSet<u32> = remnants.keys().map(|(reader, _)| *reader).collect();
+        let mut buffers = FxHashSet::default();
+        for entry in accesses.iter().filter(|e| e.direction == Direction::Read) {
+            let buffer = accesses.footprint_of(entry).buffer;
+            if readers.contains(&reading(tensors, entry.task, 0).0)
+                && is_followed(&program.buffers[buffer])
+            {
+                buffers.insert(buffer);
+            }
+        }
         Some(Remains {
-            program,
+            buffers,
             tensors,
             remnants,
             old: remnants.values().flatten().map(|(old, _)| *old).collect(),
@@ -198,13 +267,14 @@ impl<'r> Remains<'r> {
         buffer: BufferId,
         runs: impl Iterator<Item = (u64, u64)>,
     ) {
+        if !self.buffers.contains(&buffer) {
+            return;
+        }
         let writer = writer(self.tensors, entry);
         if self.old.contains(&writer) {
-            if is_followed(&self.program.buffers[buffer]) {
-                runs.for_each(|(low, high)| self.writers.set(buffer, low..high, writer));
-            }
-        } else if self.writers.has(buffer) {
-            runs.for_each(|(low, high)| self.writers.clear(buffer, low..high));
+            self.writers.set(buffer, runs, writer);
+        } else {
+            self.writers.clear(buffer, runs);
         }
     }
 
@@ -232,15 +302,7 @@ impl<'r> Remains<'r> {
         bytes: Range<u64>,
         writers: &[u32],
     ) -> Option<Range<u64>> {
-        let mut at = bytes.start;
-        while let Some(found) = self.writers.first(buffer, at..bytes.end) {
-            let is_old = |byte: &u64| writers.contains(&self.at(buffer, *byte));
-            if let Some(start) = found.clone().find(is_old) {
-                let end = (start..found.end).find(|byte| !is_old(byte));
-                return Some(start..end.unwrap_or(found.end));
-            }
-            at = found.end;
-        }
-        None
+        let cells = self.writers.of(buffer)?;
+        cells.first(bytes, |writer| writers.contains(&writer))
     }
 }

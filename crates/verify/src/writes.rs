@@ -1,5 +1,6 @@
 //! Which bytes of all buffers have been written, followed from task to task.
 
+use crate::access::Strided;
 use crate::filled::Filled;
 use crate::footprint::{Accesses, Footprint, Use};
 use crate::window::Window;
@@ -8,13 +9,15 @@ use chipless_model::{Buffer, BufferId, IndexVec, Program, Role};
 use std::ops::Range;
 
 /// Runs that are looked at one by one, in the whole program. Beyond, strided accesses are taken for their extent.
-const RUNS: u64 = 1 << 26;
+pub(crate) const RUNS: u64 = 1 << 26;
 
 /// The written bytes at some point of a program.
 pub(crate) struct Writes<'m> {
     program: &'m Program<'m>,
     accesses: &'m Accesses,
     written: IndexVec<BufferId, Filled>,
+    /// Buffers that are not looked at.
+    ignored: IndexVec<BufferId, bool>,
     /// By footprint.
     known: Vec<Known>,
     /// Runs that may still be looked at.
@@ -51,9 +54,16 @@ impl<'m> Writes<'m> {
             program,
             accesses,
             written: program.buffers.iter().map(written).collect(),
+            ignored: program.buffers.iter().map(|_| false).collect(),
             known: vec![Known::default(); accesses.footprints()],
             runs: RUNS,
         }
+    }
+
+    /// Looks at these buffers alone: the others have no gaps.
+    pub(crate) fn follow_only(&mut self, buffers: impl Iterator<Item = BufferId>) {
+        self.ignored.iter_mut().for_each(|ignored| *ignored = true);
+        buffers.for_each(|buffer| self.ignored[buffer] = false);
     }
 
     /// Whether a read finds bytes that nobody has written. Constants and states hold values from the beginning.
@@ -75,7 +85,7 @@ impl<'m> Writes<'m> {
             return Ok(false);
         }
         let patterns = self.accesses.fitting(footprint);
-        self.runs = left(self.runs, patterns.clone().map(|p| p.runs().total))?;
+        self.runs = left(self.runs, patterns.clone())?;
         let written = written.bytes(pitch);
         let is_missing = |(low, high)| written.first_missing(low, high).is_some();
         known.readable = !patterns.flat_map(|p| p.runs()).any(is_missing);
@@ -85,7 +95,7 @@ impl<'m> Writes<'m> {
     /// Notes what an access writes.
     pub(crate) fn add(&mut self, entry: &Use, footprint: &Footprint) -> Result<(), TooManyRuns> {
         let known = &mut self.known[entry.footprint as usize];
-        if std::mem::replace(&mut known.written, true) {
+        if std::mem::replace(&mut known.written, true) || self.ignored[footprint.buffer] {
             return Ok(());
         }
         known.readable = true;
@@ -97,7 +107,7 @@ impl<'m> Writes<'m> {
             return Ok(());
         }
         let patterns = self.accesses.fitting(footprint);
-        let total = left(self.runs, patterns.clone().map(|p| p.runs().total));
+        let total = left(self.runs, patterns.clone());
         if total.is_err() {
             extents.for_each(|extent| written.fill(*extent, pitch));
         }
@@ -115,8 +125,7 @@ impl<'m> Writes<'m> {
 
     /// The first bytes of a range that nobody has written, in a buffer that was [looked at](Writes::bytes) since it was written last.
     pub(crate) fn first_gap(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
-        let role = self.program.buffers[buffer].role;
-        if matches!(role, Role::Constant | Role::State) {
+        if !self.may_have_gaps(buffer) {
             return None;
         }
         let written = self.written[buffer].settled();
@@ -126,16 +135,25 @@ impl<'m> Writes<'m> {
 }
 
 impl Writes<'_> {
+    /// Constants and states hold values from the beginning.
+    fn may_have_gaps(&self, buffer: BufferId) -> bool {
+        let role = self.program.buffers[buffer].role;
+        !self.ignored[buffer] && !matches!(role, Role::Constant | Role::State)
+    }
+
     /// Adds those bytes of a window that nobody has written, as far as [`first_gap`](Writes::first_gap) tells them.
     pub(crate) fn add_gaps_to(&self, window: &mut Window, buffer: BufferId, start: u64) {
-        let role = self.program.buffers[buffer].role;
-        if !matches!(role, Role::Constant | Role::State) {
+        if self.may_have_gaps(buffer) {
             self.written[buffer].settled().add_missing_to(window, start);
         }
     }
 }
 
-/// What is left of a number of runs after these.
-fn left(runs: u64, mut those: impl Iterator<Item = u64>) -> Result<u64, TooManyRuns> {
-    those.try_fold(runs, u64::checked_sub).ok_or(TooManyRuns)
+/// What is left of a number of runs after those of these patterns.
+pub(crate) fn left<'p>(
+    runs: u64,
+    mut patterns: impl Iterator<Item = Strided<'p>>,
+) -> Result<u64, TooManyRuns> {
+    let left = patterns.try_fold(runs, |runs, p| runs.checked_sub(p.runs().total));
+    left.ok_or(TooManyRuns)
 }

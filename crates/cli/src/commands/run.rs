@@ -33,6 +33,7 @@ use contract::Contract;
 use driven::Driven;
 use inputs::Given;
 use outputs::Dumps;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -144,14 +145,21 @@ waits. JSON is explained in docs/json.md.
 Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot be used, something in it is not \
 supported, or the command was misused.";
 
+/// Tasks from which on a second thread pays.
+const LARGE: usize = 4096;
+
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
-    // Before anything computes: long files are read by several threads. None is as many as there are; the stack is that of the main thread.
-    let threads = arguments.threads.map_or(0, usize::from);
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .stack_size(8 << 20)
-        .build_global();
-    pool.map_err(|error| Failure::misuse("--threads", error))?;
+    // Before anything computes: long files are read by several threads. Where nothing may need them they are not started: that takes
+    // longer than to prove a small program.
+    if !arguments.timing_only || arguments.threads.is_some() {
+        // None is as many as there are; the stack is that of the main thread.
+        let threads = arguments.threads.map_or(0, usize::from);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .stack_size(8 << 20)
+            .build_global();
+        pool.map_err(|error| Failure::misuse("--threads", error))?;
+    }
     arguments.tables.check()?;
     let mut options = arguments.options.load()?;
     options.data = Data {
@@ -170,7 +178,8 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
             let text = "expected no inputs with --timing-only: this program takes as long with any";
             return Err(Failure::misuse("--input", text));
         }
-        let lowered = document.lower()?;
+        // The process ends with it: to take it apart would be work for nobody.
+        let lowered = ManuallyDrop::new(document.lower()?);
         let mut findings = document.findings().to_vec();
         policy.apply(&opened.path, &mut findings);
         Session {
@@ -181,7 +190,7 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
             policy: &policy,
             findings,
             program: &lowered.program,
-            notes: lowered.notes,
+            notes: lowered.notes.clone(),
             attribution: OnceLock::new(),
             started,
         }
@@ -282,7 +291,11 @@ impl<'p> Session<'_, 'p> {
             (true, true) => self.keep_time(keep_time()),
             (true, false) => {
                 // A timing run touches no data, so it may start before the proof is there.
-                let (findings, outcome) = rayon::join(|| verify(program), keep_time);
+                let (findings, outcome) = if program.tasks.len() < LARGE {
+                    (verify(program), keep_time())
+                } else {
+                    rayon::join(|| verify(program), keep_time)
+                };
                 self.refuse(findings)?;
                 self.keep_time(outcome)
             }

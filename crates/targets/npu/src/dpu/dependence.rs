@@ -72,7 +72,9 @@ impl Workload {
             outputs[sums].fill(true);
             at = found.end;
         }
-        if self.operation == Operation::Convolution {
+        if !window.doubtful.contains(&true) {
+            // All that is in doubt is among the weights.
+        } else if self.operation == Operation::Convolution {
             let used = self.used_channels(table.as_deref(), known, window.channels);
             let pixel = |pixel: &[bool]| pixel.iter().zip(&used).any(|(d, used)| *d && *used);
             let pixels: Vec<bool> = window.doubtful.chunks(window.channels).map(pixel).collect();
@@ -87,6 +89,9 @@ impl Workload {
         for (channel, _) in rows.iter().enumerate().filter(|(_, doubtful)| **doubtful) {
             let channels = outputs.iter_mut().skip(channel).step_by(extent.z);
             channels.for_each(|output| *output = true);
+        }
+        if !outputs.contains(&true) {
+            return Dependence::Bytes;
         }
         if self.continued {
             let mut start = 0;
@@ -317,9 +322,6 @@ impl Workload {
 
     /// Calls with every output position, and the channel, that looks at a doubtful element of a window.
     fn spread(&self, window: &[bool], channels: usize, mut visit: impl FnMut(usize, usize)) {
-        if !window.contains(&true) {
-            return;
-        }
         let (x, y) = (self.geometry.x, self.geometry.y);
         let outputs = |slide: Slide, at: usize| {
             (0..slide.kernel).filter_map(move |tap| {
