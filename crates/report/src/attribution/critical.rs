@@ -37,13 +37,15 @@ fn last(program: &Program<'_>, timeline: &Timeline, rows: &[Row]) -> Option<Task
     let barrier = program
         .completion
         .map(|c| program.configurations[c].barrier);
-    let completes = |row: &Row| {
+    let completes = |row: &Row, barrier| {
         let signals = program.signals(row.task).iter();
         signals
-            .filter(|signal| barrier.is_some_and(|b| signal.action == Action::Produce(b)))
+            .filter(|signal| signal.action == Action::Produce(barrier))
             .any(|signal| given(row, signal.moment) == timeline.end)
     };
-    let producers = rows.iter().filter(|row| completes(row));
+    let producers = barrier
+        .into_iter()
+        .flat_map(|barrier| rows.iter().filter(move |row| completes(row, barrier)));
     let ends = rows.iter().filter(|row| row.end == timeline.end);
     let smallest = |row: &&Row| row.task;
     producers

@@ -172,12 +172,18 @@ fn rows(program: &Program<'_>, timeline: &Timeline) -> Vec<Row> {
         let record = &timeline.tasks[*task];
         (record.start, record.end, *task)
     });
-    let mut last: FxHashMap<(u32, u32), TaskId> = FxHashMap::default();
+    // By queue, then by server.
+    let mut last: IndexVec<QueueId, SmallVec<[Option<TaskId>; 2]>> =
+        program.queues.iter().map(|_| SmallVec::new()).collect();
     let mut rows = Vec::with_capacity(order.len());
     for task in order {
         let record = &timeline.tasks[task];
         let t = &program.tasks[task];
-        let before = last.insert((t.queue.raw(), record.server), task);
+        let (servers, server) = (&mut last[t.queue], record.server as usize);
+        if servers.len() <= server {
+            servers.resize(server + 1, None);
+        }
+        let before = servers[server].replace(task);
         let free = before.map_or(Time::ZERO, |before| timeline.tasks[before].end);
         let mut waits = Vec::new();
         let mut part = |reason, on, by, start: Time, end: Time| {
@@ -216,14 +222,19 @@ fn rows(program: &Program<'_>, timeline: &Timeline) -> Vec<Row> {
             critical: false,
         });
     }
-    rows.sort_by_key(|row| (row.start, row.task));
+    // They are in order of start already.
+    for together in rows.chunk_by_mut(|a, b| a.start == b.start) {
+        together.sort_by_key(|row| row.task);
+    }
     rows
 }
 
 /// The task that releases each piece; `None` for those released before the start. A barrier that retires releases pieces at the last
 /// of its signals.
 fn releasers(program: &Program<'_>, timeline: &Timeline) -> IndexVec<PieceId, Option<TaskId>> {
-    let uses = Uses::of(program, Some(timeline));
+    // Without configurations no signal counts in a use.
+    let has_uses = !program.configurations.is_empty();
+    let uses = has_uses.then(|| Uses::of(program, Some(timeline)));
     let mut releaser: IndexVec<PieceId, Option<TaskId>> =
         program.pieces.iter().map(|_| None).collect();
     let mut last: FxHashMap<ConfigurationId, TaskId> = FxHashMap::default();
@@ -233,7 +244,7 @@ fn releasers(program: &Program<'_>, timeline: &Timeline) -> IndexVec<PieceId, Op
             if let Action::Release(piece) = signal.action {
                 releaser[piece] = Some(task);
             }
-            if let Some(used) = uses.signal(first + n) {
+            if let Some(used) = uses.as_ref().and_then(|uses| uses.signal(first + n)) {
                 last.insert(used, task);
             }
         }
