@@ -170,6 +170,42 @@ fn timing_alone_gives_the_same_times() {
     assert_eq!(whole["queues"], timing["queues"]);
 }
 
+/// The parts of a batched multiplication have one workload identifier, and one record: what the last of them leaves there.
+#[test]
+fn parts_of_a_batch_share_a_profiling_record() {
+    let blob = fixtures()
+        .join("bmm_prof/program.blob")
+        .display()
+        .to_string();
+    let tasks = json(&["list", &blob, "--format", "json"]);
+    let tasks = tasks["tasks"].as_array().expect("tasks");
+    let parts = tasks
+        .iter()
+        .filter(|task| task["queue"] == "dpu0" && task["layer"] == "matmul_3");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("profile.bin");
+    let path = path.to_str().expect("a plain path");
+    let summary = json(&["run", &blob, "--profile", path, "--json"]);
+    let buffer = std::fs::read(path).expect("the buffer");
+    let records = buffer[..buffer.len() - 64].chunks(32);
+    assert!(
+        records.len()
+            < tasks
+                .iter()
+                .filter(|task| task["queue"]
+                    .as_str()
+                    .is_some_and(|queue| queue.starts_with("dpu")))
+                .count()
+    );
+    assert!(parts.count() > 1);
+    assert_eq!(summary["profiling"]["records"], records.len());
+    assert!(
+        records
+            .into_iter()
+            .all(|record| record.iter().any(|byte| *byte != 0))
+    );
+}
+
 #[test]
 fn a_truncated_file_is_refused_with_its_name_and_a_place() {
     let whole = std::fs::read(fixtures().join("conv1x1/program.blob")).expect("the fixture");

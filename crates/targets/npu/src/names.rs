@@ -18,9 +18,17 @@ pub(crate) fn layer_of(label: &str) -> Option<&str> {
 /// What the compiler planned: the events of each lane, named by process and thread, in order of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    lanes: BTreeMap<(String, String), Vec<Planned>>,
+    lanes: Vec<Lane>,
     /// How long it takes, in microseconds, where the trace says so.
     total: Option<f64>,
+}
+
+/// The events of a thread. The two SHAVEs of a tile are two lanes of one name, or `Shave0` and `Shave1`.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Lane {
+    process: String,
+    thread: String,
+    events: Vec<Planned>,
 }
 
 /// An event of a trace. Times are microseconds.
@@ -119,54 +127,48 @@ impl Trace {
                 _ => {}
             }
         }
-        // Lanes of one name, such as the two SHAVEs of a tile, are one.
-        let mut named: BTreeMap<(String, String), Vec<Planned>> = BTreeMap::new();
-        for (lane, events) in lanes {
-            let process = processes.get(&lane.0).cloned().unwrap_or_default();
-            let thread = threads.get(&lane).cloned().unwrap_or_default();
-            named.entry((process, thread)).or_default().extend(events);
-        }
-        for events in named.values_mut() {
+        let lane = |(lane, mut events): ((i64, i64), Vec<Planned>)| {
             events.sort_by(|a, b| a.start.total_cmp(&b.start));
-        }
+            Lane {
+                process: processes.get(&lane.0).cloned().unwrap_or_default(),
+                thread: threads.get(&lane).cloned().unwrap_or_default(),
+                events,
+            }
+        };
         Ok(Trace {
-            lanes: named,
+            lanes: lanes.into_iter().map(lane).collect(),
             total,
         })
     }
 
     /// How long it takes, in microseconds: what the trace says, or else when its last event ends.
     pub fn total(&self) -> f64 {
-        let ends = self.lanes.values().flatten().map(|e| e.start + e.duration);
+        let events = self.lanes.iter().flat_map(|lane| &lane.events);
+        let ends = events.map(|event| event.start + event.duration);
         self.total.unwrap_or_else(|| ends.fold(0.0, f64::max))
     }
 
     /// The events by the names of our queues. Of DPUs those of the variants, which are our tasks.
-    pub fn queues(&self) -> Vec<(String, &[Planned])> {
-        let queues = self.lanes.iter().filter_map(|((process, thread), events)| {
-            let queue = match (&**process, &**thread) {
-                ("DMA", "DMA") => "dma0.ddr".to_owned(),
-                ("DMA", thread) => {
-                    let (engine, list) = thread.strip_prefix("DMA ")?.split_once(' ')?;
-                    format!("dma{engine}.{}", list.to_lowercase())
-                }
-                (cluster, thread) => {
-                    let tile = cluster.strip_prefix("Cluster (")?.strip_suffix(')')?;
-                    match thread {
-                        "DPU Variants" => format!("dpu{tile}"),
-                        "Shave" => format!("shave{tile}"),
-                        _ => return None,
-                    }
-                }
-            };
-            Some((queue, &**events))
-        });
-        queues.collect()
+    pub fn queues(&self) -> Vec<(String, Vec<Planned>)> {
+        let mut queues: BTreeMap<String, Vec<Planned>> = BTreeMap::new();
+        for lane in &self.lanes {
+            if let Some(queue) = queue_of(&lane.process, &lane.thread) {
+                let events = queues.entry(queue).or_default();
+                events.extend_from_slice(&lane.events);
+                events.sort_by(|a, b| a.start.total_cmp(&b.start));
+            }
+        }
+        queues.into_iter().collect()
     }
 
-    fn lane(&self, process: &str, thread: &str) -> &[Planned] {
-        let lane = self.lanes.get(&(process.to_owned(), thread.to_owned()));
-        lane.map_or(&[], Vec::as_slice)
+    /// The lanes of a tile whose names begin so.
+    fn lanes_of(&self, tile: usize, thread: &str) -> Vec<&[Planned]> {
+        let process = format!("Cluster ({tile})");
+        let lanes = self.lanes.iter();
+        lanes
+            .filter(|lane| lane.process == process && lane.thread.starts_with(thread))
+            .map(|lane| &*lane.events)
+            .collect()
     }
 
     /// Names of the program's tasks: of invariants in their order, of invocations where the trace has as many of the tile. What does
@@ -181,10 +183,10 @@ impl Trace {
         let mut tiles: BTreeMap<usize, Vec<(&str, usize)>> = BTreeMap::new();
         for (section, kind, unit, _) in sections(document) {
             let count = bytes(section).len() / kind.record_size();
-            let process = format!("Cluster ({unit})");
             match kind {
                 TaskKind::Variant => {
-                    let events = self.lane(&process, "DPU");
+                    let lanes = self.lanes_of(unit, "DPU");
+                    let events = lanes.first().copied().unwrap_or_default();
                     let invariants = bytes(&section.replace(".variant.", ".invariant."));
                     let records = invariants.chunks_exact(TaskKind::Invariant.record_size());
                     if records.len() != events.len() {
@@ -203,16 +205,40 @@ impl Trace {
             }
         }
         for (tile, lists) in tiles {
-            let events = self.lane(&format!("Cluster ({tile})"), "Shave");
+            let lanes = self.lanes_of(tile, "Shave");
+            let counts = lanes.iter().map(|events| events.len());
+            let mut events: Vec<&Planned> = lanes.iter().copied().flatten().collect();
+            // With two lists a lane is a list, where their counts say so; else the tile's tasks are known by time alone.
+            if !counts.eq(lists.iter().map(|(_, count)| *count)) {
+                events.sort_by(|a, b| a.start.total_cmp(&b.start));
+            }
             if events.len() != lists.iter().map(|(_, count)| count).sum::<usize>() {
                 continue;
             }
-            let mut names = events.iter().map(|event| event.name.clone());
+            let mut names = events.into_iter().map(|event| event.name.clone());
             for (section, count) in lists {
                 labels.put(section, names.by_ref().take(count).enumerate());
             }
         }
         labels
+    }
+}
+
+/// The queue whose tasks a lane shows.
+fn queue_of(process: &str, thread: &str) -> Option<String> {
+    if process == "DMA" {
+        if thread == "DMA" {
+            return Some("dma0.ddr".to_owned());
+        }
+        let (engine, list) = thread.strip_prefix("DMA ")?.split_once(' ')?;
+        return Some(format!("dma{engine}.{}", list.to_lowercase()));
+    }
+    let tile = process.strip_prefix("Cluster (")?.strip_suffix(')')?;
+    match thread {
+        "DPU Variants" => Some(format!("dpu{tile}")),
+        "Shave" | "Shave0" => Some(format!("shave{tile}")),
+        "Shave1" => Some(format!("shave{tile}s")),
+        _ => None,
     }
 }
 

@@ -212,9 +212,15 @@ impl Profiling {
                     let mut next: HashMap<u32, usize> = HashMap::new();
                     let mut sorted: Vec<&DpuRecord> = self.dpu.iter().collect();
                     sorted.sort_by_key(|task| task.order);
-                    let mut slot = 0;
+                    let (mut slot, mut after) = (0, 0);
+                    let mut last = None;
                     for task in sorted {
                         let tile = task.order.1;
+                        // The parts of a batch have one record: what the last of them leaves there.
+                        if last.replace(task.order) != Some(task.order) {
+                            slot = after;
+                            after += task.room;
+                        }
                         for (number, workload) in task.workloads.iter().enumerate() {
                             let at = next.entry(tile).or_default();
                             let record =
@@ -226,7 +232,6 @@ impl Profiling {
                             let half = [half, end.to_le_bytes().to_vec()].concat();
                             out.put(part, slot + number as u64, &[half.clone(), half].concat())?;
                         }
-                        slot += task.room;
                     }
                 }
                 SHAVE => {
@@ -352,8 +357,8 @@ impl Out {
                 part.size
             ));
         };
+        self.records += usize::from(range.iter().all(|byte| *byte == 0));
         range.copy_from_slice(bytes);
-        self.records += 1;
         Ok(())
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! What tasks write in CMX is followed in the order in which the walk ran them. Bytes of DMAs and SHAVEs have no key: constants come
 //! rotated from the file, and a copy keeps what it copies. A SHAVE reads without any. Rows that two keys leave alike may be
-//! written with one and read with the other.
+//! written with one and read with the other. Remnants of a tensor that another has replaced in part have no key that could be the right one:
+//! whether they count is the business of the proof of memory.
 
 use super::Subject;
 use crate::address;
@@ -88,9 +89,7 @@ impl Tiles<'_, '_, '_, '_> {
                 return;
             }
             let key = read[usize::from(region.tensor == Operand::Second)];
-            each_run(&region.pattern, |bytes| {
-                self.read(walked, region.tile, &bytes, key);
-            });
+            self.read(walked, region.tile, &region.pattern, key);
         });
         for (tile, pattern) in writes {
             self.write(tile, &pattern, KEY + written as u8);
@@ -132,9 +131,7 @@ impl Tiles<'_, '_, '_, '_> {
                 && (access.direction, access.certainty) == (Direction::Read, Certainty::Exact)
                 && (access.tensor != 0 || !is_shave)
             {
-                each_run(&access.pattern, |bytes| {
-                    self.read(walked, *tile, &bytes, key);
-                });
+                self.read(walked, *tile, &access.pattern, key);
             }
         }
         for (tile, access) in accesses
@@ -145,23 +142,37 @@ impl Tiles<'_, '_, '_, '_> {
         }
     }
 
-    fn read(&mut self, walked: usize, tile: u8, bytes: &Range<u64>, key: u32) {
+    fn read(&mut self, walked: usize, tile: u8, tensor: &Pattern, key: u32) {
         let Some(written) = self.written.get(&tile) else {
             return;
         };
-        let other = written.runs(bytes).find_map(|(run, state)| {
-            let other = u32::from(state.checked_sub(KEY)?);
-            differ(other, key, &run).then_some((run.start, other))
+        let mut found = Vec::new();
+        each_run(tensor, |bytes| {
+            let other = written.runs(&bytes).find_map(|(run, state)| {
+                let other = u32::from(state.checked_sub(KEY)?);
+                differ(other, key, &run).then_some((run.start, other))
+            });
+            found.extend(other.map(|(start, other)| (bytes, start, other)));
         });
-        if let Some((start, other)) = other
-            && self.known.insert((tile, start))
-        {
+        let mut replaced: HashMap<usize, bool> = HashMap::new();
+        for (bytes, start, other) in found {
+            if self.known.contains(&(tile, start)) {
+                continue;
+            }
+            let writer = self.last_writer(walked, tile, start);
+            if let Some(writer) = writer {
+                let entry = replaced.entry(writer);
+                if *entry.or_insert_with(|| self.is_replaced(writer, walked, tile, tensor)) {
+                    continue;
+                }
+            }
+            self.known.insert((tile, start));
             let message = format!(
                 "reads bytes {:#x}..{:#x} of tile {tile} with swizzle key {key}, they were written with key {other}",
                 bytes.start, bytes.end
             );
             let mut finding = SWIZZLE_KEY.at(self.subject.place(walked), message);
-            if let Some(writer) = self.last_writer(walked, tile, start) {
+            if let Some(writer) = writer {
                 let place = self.subject.place(writer);
                 finding = finding.with(place, "the workload that wrote them");
             }
@@ -169,15 +180,70 @@ impl Tiles<'_, '_, '_, '_> {
         }
     }
 
+    /// Whether bytes that a workload wrote have been read and then, where they lie in a tensor, been overwritten before a task reads that.
+    fn is_replaced(&self, writer: usize, reader: usize, tile: u8, tensor: &Pattern) -> bool {
+        let mut own = HashSet::new();
+        self.activations(writer, tile, |is_write, pattern| {
+            if is_write {
+                each_run(pattern, |bytes| own.extend(units(&bytes)));
+            }
+        });
+        let touches = |pattern: &Pattern, own: &HashSet<usize>| {
+            let mut found = false;
+            each_run(pattern, |bytes| {
+                found = found || units(&bytes).any(|unit| own.contains(&unit));
+            });
+            found
+        };
+        let mut between = writer + 1..reader;
+        let is_read = between.any(|task| {
+            let mut found = false;
+            self.activations(task, tile, |is_write, pattern| {
+                found |= !is_write && touches(pattern, &own);
+            });
+            found
+        });
+        if !is_read {
+            return false;
+        }
+        let mut read = HashSet::new();
+        each_run(tensor, |bytes| read.extend(units(&bytes)));
+        own.retain(|unit| read.contains(unit));
+        between.any(|task| {
+            let mut found = false;
+            self.activations(task, tile, |is_write, pattern| {
+                found |= is_write && touches(pattern, &own);
+            });
+            found
+        })
+    }
+
+    /// What a task reads and writes of a tile's activations: of a workload, or of one that knows no keys.
+    fn activations(&self, walked: usize, tile: u8, mut visit: impl FnMut(bool, &Pattern)) {
+        if let Some(workload) = self.workloads.get(&walked) {
+            workload.activations(&mut |region| {
+                if region.tile == tile {
+                    visit(region.write, &region.pattern);
+                }
+            });
+        } else if let Some(task) = self.subject.tasks[walked] {
+            let program = self.subject.program;
+            let buffer = self.subject.cmx.buffer(tile);
+            program.kernel(task).accesses(&mut |access| {
+                if Some(access.buffer) == buffer {
+                    visit(access.direction == Direction::Write, &access.pattern);
+                }
+            });
+        }
+    }
+
     /// The last workload before a task that writes a byte.
     fn last_writer(&self, walked: usize, tile: u8, byte: u64) -> Option<usize> {
         let writes = |earlier: &usize| {
             let mut found = false;
-            if let Some(workload) = self.workloads.get(earlier) {
-                workload.activations(&mut |region| {
-                    found |= region.write
-                        && region.tile == tile
-                        && region.pattern.position(byte).is_some();
+            if self.workloads.contains_key(earlier) {
+                self.activations(*earlier, tile, |is_write, pattern| {
+                    found |= is_write && pattern.position(byte).is_some();
                 });
             }
             found
