@@ -428,6 +428,14 @@ mod tests {
             ("shave0", &["early?t_B", "late?t_A"][..])
         );
         assert!((trace.total() - 6.0).abs() < 1e-9);
+        // Newer compilers number the SHAVEs of a tile that has two lists.
+        let second = text.replace(
+            "\"tid\": 3, \"args\": {\"name\": \"Shave\"",
+            "\"tid\": 3, \"args\": {\"name\": \"Shave1\"",
+        );
+        let trace = Trace::read(second.as_bytes()).expect("a trace");
+        let queues: Vec<String> = trace.queues().into_iter().map(|(queue, _)| queue).collect();
+        assert_eq!(queues, ["shave0", "shave0s"]);
         assert!(Trace::read(b"[1]").is_err());
         assert!(Trace::read(&[0x1f, 0x8b, 0]).is_err());
     }

@@ -167,6 +167,7 @@ impl<'a> Section<'a> {
             block,
             at: block,
             layout,
+            dims_at: u64::MAX,
         }
     }
 
@@ -181,7 +182,10 @@ fn roles(operation: Operation, count: usize) -> Vec<TensorRole> {
     let roles = operation.roles();
     match operation {
         // Inputs come and go; there is one output, the last.
-        Operation::FullyConnected | Operation::Interpolate | Operation::Mvn6 => (1..=count)
+        Operation::EmbeddingBagPacked
+        | Operation::FullyConnected
+        | Operation::Interpolate
+        | Operation::Mvn6 => (1..=count)
             .map(|number| {
                 if number < count {
                     TensorRole::Input
@@ -218,9 +222,16 @@ pub(super) struct Reader<'a> {
     block: u64,
     at: u64,
     layout: Layout,
+    /// Where the dims of its tensors begin.
+    dims_at: u64,
 }
 
 impl Reader<'_> {
+    /// Bytes up to the dims of the block's tensors, which follow its scalars.
+    pub(super) fn left(&self) -> u64 {
+        self.dims_at.saturating_sub(self.at)
+    }
+
     pub(super) fn layout(&self) -> Layout {
         self.layout
     }
@@ -395,13 +406,14 @@ impl Reader<'_> {
         loop {
             let count = tensors.len();
             let complete = match operation {
-                Operation::FullyConnected | Operation::Interpolate | Operation::Mvn6 => {
-                    self.at_marker() || count == MAX_TENSORS
-                }
+                Operation::EmbeddingBagPacked
+                | Operation::FullyConnected
+                | Operation::Interpolate
+                | Operation::Mvn6 => self.at_marker() || count == MAX_TENSORS,
                 // The second scratch came with release 2026.1.0.
                 Operation::TopK => count == fixed || (count + 1 == fixed && !self.at_reference()),
                 Operation::NonMaxSuppression => {
-                    count == fixed + 2 || (count == fixed && !self.at_reference())
+                    count == fixed + 2 || (count + 1 >= fixed && !self.at_reference())
                 }
                 _ => count == fixed,
             };
@@ -412,7 +424,9 @@ impl Reader<'_> {
         }
         let present = match operation {
             Operation::Interpolate => self.variadic(&tensors, [2, 4])?,
-            Operation::FullyConnected => self.variadic(&tensors, [3, 4])?,
+            Operation::EmbeddingBagPacked | Operation::FullyConnected => {
+                self.variadic(&tensors, [3, 4])?
+            }
             Operation::Mvn6 => self.optional_mask(tensors.len(), 0b1001, 0b1111)?,
             Operation::DynamicQuantize => self.optional_mask(tensors.len(), 0x3f, 0x3f)?,
             // Release 2026.0.0 has no marker.
@@ -525,6 +539,7 @@ impl Reader<'_> {
                 .rev()
                 .fold(0, |number: u64, byte| number << 8 | u64::from(*byte))
         };
+        let dims_from = dims_at.min(self.dims_at);
         let dims: Vec<u32> = dims_bytes
             .chunks_exact(4)
             .map(|bytes| number(bytes) as u32)
@@ -552,6 +567,7 @@ impl Reader<'_> {
             dims,
             order: long(28),
         };
+        self.dims_at = dims_from;
         Ok(TensorRef {
             address: long(0),
             shape,

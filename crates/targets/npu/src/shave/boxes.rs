@@ -156,20 +156,13 @@ impl RoiPooling {
         call.expect_elements("regions", &call.input(1)?.shape, 5 * count)?;
         let mut results = vec![0.0; output.elements() as usize];
         for (number, region) in regions.chunks_exact(5).enumerate() {
-            let batch = region[0];
-            if !(batch >= 0.0 && (batch as usize) < x.sizes[0]) {
-                return Err(call.fault(format_args!(
-                    "batch {batch} of region {number} is not below {}",
-                    x.sizes[0]
-                )));
-            }
+            let batch = batch_of(call, region[0], number, x.sizes[0])?;
             let across = self.parts(region[1], region[3], width, x.sizes[4]);
             let down = self.parts(region[2], region[4], height, x.sizes[3]);
             for channel in 0..channels {
                 for (row, down) in down.iter().enumerate() {
                     for (column, across) in across.iter().enumerate() {
-                        let element =
-                            |v: usize, h: usize| values[x.at([batch as usize, channel, 0, v, h])];
+                        let element = |v: usize, h: usize| values[x.at([batch, channel, 0, v, h])];
                         let largest = down
                             .clone()
                             .flat_map(|v| across.clone().map(move |h| (v, h)))
@@ -200,6 +193,80 @@ impl RoiPooling {
             })
             .collect()
     }
+}
+
+/// Means of the parts of regions (batch, x, y, x, y), each part from channels of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PositionSensitiveRoiPooling {
+    /// Channels of the output.
+    pub channels: u32,
+    /// From the coordinates of regions to those of the feature map.
+    pub scale: f32,
+    /// Parts of a region in each dim.
+    pub parts: u32,
+}
+
+impl PositionSensitiveRoiPooling {
+    pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Values, Fault> {
+        let (map, output) = (&call.input(0)?.shape, call.output(0)?);
+        let (x, y) = (Volume::new(call, map)?, Volume::new(call, output)?);
+        let (values, regions) = (call.floats(0)?, call.floats(1)?);
+        let (channels, parts) = (self.channels as usize, self.parts as usize);
+        let count = y.sizes[0];
+        if channels.checked_mul(parts * parts) != Some(x.sizes[1])
+            || y.sizes[1..] != [channels, 1, parts, parts]
+        {
+            return Err(call.fault(format_args!(
+                "{map} does not give {output} with {parts} parts"
+            )));
+        }
+        call.expect_elements("regions", &call.input(1)?.shape, 5 * count)?;
+        let mut results = vec![0.0; output.elements() as usize];
+        for (number, region) in regions.chunks_exact(5).enumerate() {
+            let batch = batch_of(call, region[0], number, x.sizes[0])?;
+            let across = self.bins(region[1], region[3], x.sizes[4]);
+            let down = self.bins(region[2], region[4], x.sizes[3]);
+            for channel in 0..channels {
+                for (row, down) in down.iter().enumerate() {
+                    for (column, across) in across.iter().enumerate() {
+                        let from = (channel * parts + row) * parts + column;
+                        let places = down
+                            .clone()
+                            .flat_map(|v| across.clone().map(move |h| (v, h)));
+                        let sum: f32 = places
+                            .map(|(v, h)| values[x.at([batch, from, 0, v, h])])
+                            .sum();
+                        let area = (down.len() * across.len()).max(1) as f32;
+                        results[y.at([number, channel, 0, row, column])] = sum / area;
+                    }
+                }
+            }
+        }
+        Ok(Values::Float(results))
+    }
+
+    /// The places of every part along a dim.
+    fn bins(&self, start: f32, end: f32, size: usize) -> Vec<std::ops::Range<usize>> {
+        let start = start.round() * self.scale;
+        let length = ((end.round() + 1.0) * self.scale - start).max(0.1) / self.parts as f32;
+        let bound = |place: f32| place.clamp(0.0, size as f32) as usize;
+        (0..self.parts)
+            .map(|part| {
+                let (from, to) = (part as f32 * length, (part + 1) as f32 * length);
+                bound((from + start).floor())..bound((to + start).ceil())
+            })
+            .collect()
+    }
+}
+
+/// The batch of a region.
+fn batch_of(call: Call<'_>, batch: f32, number: usize, batches: usize) -> Result<usize, Fault> {
+    if batch >= 0.0 && (batch as usize) < batches {
+        return Ok(batch as usize);
+    }
+    Err(call.fault(format_args!(
+        "batch {batch} of region {number} is not below {batches}"
+    )))
 }
 
 fn threshold(call: Call<'_>, index: usize) -> Result<f32, Fault> {

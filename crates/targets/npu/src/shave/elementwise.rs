@@ -119,6 +119,7 @@ fn unary(operation: Operation) -> Option<fn(f32) -> f32> {
         Operation::Exp => f32::exp,
         Operation::Floor => f32::floor,
         Operation::Gelu => |x| 0.5 * x * (1.0 + libm::erff(x * std::f32::consts::FRAC_1_SQRT_2)),
+        Operation::HardSigmoidSixth => |x| clip(x + 3.0, 0.0, 6.0) / 6.0,
         Operation::HardSwish => |x| x * clip(x + 3.0, 0.0, 6.0) / 6.0,
         Operation::Log => f32::ln,
         Operation::LogicalNot => |x| f32::from(x == 0.0),

@@ -54,6 +54,43 @@ impl EmbeddingBag {
     }
 }
 
+/// For each row of indices (input 1) the sum of the rows of a table, each times its weight (input 2) where there are weights.
+pub(super) fn packed(call: Call<'_>) -> Result<Values, Fault> {
+    let (table, indices) = (call.floats(0)?, call.integers(1)?);
+    let weights = (call.inputs.len() > 2)
+        .then(|| call.floats(2))
+        .transpose()?;
+    let rows = call
+        .input(0)?
+        .shape
+        .dims
+        .last()
+        .map_or(1, |dim| *dim as usize);
+    let width = table.len() / rows;
+    let each = call.around(&call.input(1)?.shape, 0)?.size;
+    let bags = indices.len() / each;
+    call.expect_elements("output", call.output(0)?, bags * width)?;
+    if let Some(weights) = weights.filter(|weights| weights.len() != indices.len()) {
+        return Err(call.fault(format_args!(
+            "{} weights for {} indices",
+            weights.len(),
+            indices.len()
+        )));
+    }
+    let mut results = vec![0.0f64; bags * width];
+    for (at, index) in indices.iter().enumerate() {
+        let weight = f64::from(weights.map_or(1.0, |weights| weights[at]));
+        let row = &table[place(call, *index, rows)? * width..][..width];
+        let sums = &mut results[at / each * width..][..width];
+        sums.iter_mut()
+            .zip(row)
+            .for_each(|(sum, x)| *sum += weight * f64::from(*x));
+    }
+    Ok(Values::Float(
+        results.into_iter().map(|sum| sum as f32).collect(),
+    ))
+}
+
 /// For each element of x the number of bounds (input 1, sorted) below it; `right` lets an interval hold its right bound.
 pub(super) fn bucketize(call: Call<'_>, right: bool) -> Result<Values, Fault> {
     fn numbers<T: PartialOrd>(x: &[T], bounds: &[T], right: bool) -> Values {

@@ -6,7 +6,9 @@ use super::operation::Operation;
 use super::parameters::Parameters;
 use super::sample::RegionAlignment;
 use super::tensor::{Call, Shape, Tensor, Values};
-use super::{elementwise, embedding, index, normalize, pool, product, quantize, recurrent};
+use super::{
+    elementwise, embedding, index, movement, normalize, pool, product, quantize, recurrent,
+};
 use chipless_model::Fault;
 
 /// Computes the outputs of an invocation, in their order.
@@ -74,6 +76,7 @@ fn results(call: Call<'_>, parameters: &Parameters) -> Result<Vec<Values>, Fault
         Parameters::Activation(activation) => activation.evaluate(call),
         Parameters::Bucketize(right) => embedding::bucketize(call, *right),
         Parameters::Convolution(convolution) => convolution.evaluate(call),
+        Parameters::CtcGreedyDecoder(merge) => index::ctc_greedy_decoder(call, *merge),
         Parameters::CumulativeSum(sum) => sum.evaluate(call),
         Parameters::Dequantize(dequantize) => dequantize.evaluate(call),
         Parameters::EmbeddingBag(bag) => bag.evaluate(call),
@@ -96,7 +99,10 @@ fn results(call: Call<'_>, parameters: &Parameters) -> Result<Vec<Values>, Fault
         Parameters::Permute(permute) => permute.evaluate(call),
         Parameters::Pool(pool) => pool.evaluate(call),
         Parameters::PoolIndices(pool, tile) => return pool.with_indices(call, tile),
+        Parameters::PositionSensitiveRoiPooling(pooling) => pooling.evaluate(call),
         Parameters::Reduce(reduce) => reduce.evaluate(call),
+        Parameters::RegionYolo(region) => region.evaluate(call),
+        Parameters::ReorgYolo(reorg) => reorg.evaluate(call),
         Parameters::ReverseSequence(reverse) => reverse.evaluate(call),
         Parameters::RmsNorm(norm) => norm.evaluate(call),
         Parameters::RoiAlign(align) => align.evaluate(call),
@@ -114,12 +120,17 @@ fn results(call: Call<'_>, parameters: &Parameters) -> Result<Vec<Values>, Fault
             }
             Operation::Convert => quantize::convert(call),
             Operation::DynamicQuantize => return quantize::dynamic_quantize(call),
+            Operation::EmbeddingBagPacked => embedding::packed(call),
             Operation::GruGates => recurrent::gru_gates(call),
             Operation::FullyConnected => product::fully_connected(call),
             Operation::LstmGates => return recurrent::lstm_gates(call),
-            Operation::RotaryEmbedding => normalize::rotary_embedding(call),
+            Operation::RotaryEmbedding
+            | Operation::RotaryEmbeddingHalf
+            | Operation::RotaryEmbeddingHalfInterleaved
+            | Operation::RotaryEmbeddingInterleaved => normalize::rotary_embedding(call),
             Operation::ScatterNd => index::scatter_nd(call),
             Operation::Select => elementwise::select(call),
+            Operation::Tile => movement::tile(call),
             _ => elementwise::evaluate(call),
         },
     }

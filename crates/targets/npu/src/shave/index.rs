@@ -463,3 +463,44 @@ impl TopK {
         (places, indices)
     }
 }
+
+/// Of scores [t, n, c] the classes [n, t] with the largest score of each step, without the last class (the blank) and, where `merge`, without
+/// repeats; −1 fills up. A sequence ends where the mask [t, n] is 0.
+pub(super) fn ctc_greedy_decoder(call: Call<'_>, merge: bool) -> Result<Values, Fault> {
+    let (scores, mask) = (call.floats(0)?, call.floats(1)?);
+    let shape = &call.input(0)?.shape;
+    let [classes, sequences, steps] = match *shape.dims.as_slice() {
+        [classes, sequences, steps] => [classes, sequences, steps].map(|dim| dim as usize),
+        _ => return Err(call.fault(format_args!("expected three dims, found {shape}"))),
+    };
+    call.expect_elements("mask", &call.input(1)?.shape, steps * sequences)?;
+    call.expect_elements("output", call.output(0)?, steps * sequences)?;
+    let mut results = vec![-1.0; steps * sequences];
+    for sequence in 0..sequences {
+        let mut found = results[sequence * steps..][..steps].iter_mut();
+        let mut last = None;
+        for step in 0..steps {
+            let at = step * sequences + sequence;
+            if mask[at] == 0.0 {
+                break;
+            }
+            let scores = &scores[at * classes..][..classes];
+            let best = (1..classes).fold(0, |best, class| {
+                if scores[class] > scores[best] {
+                    class
+                } else {
+                    best
+                }
+            });
+            let is_repeat = merge && last == Some(best);
+            if best + 1 < classes
+                && !is_repeat
+                && let Some(place) = found.next()
+            {
+                *place = best as f32;
+            }
+            last = Some(best);
+        }
+    }
+    Ok(Values::Float(results))
+}

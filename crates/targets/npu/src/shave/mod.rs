@@ -31,9 +31,10 @@ mod tensor;
 #[cfg(test)]
 mod tests;
 mod volume;
+mod yolo;
 
 pub use arguments::{ArgumentError, Invocation, Section, TensorRef};
-pub use boxes::{NonMaxSuppression, RoiPooling};
+pub use boxes::{NonMaxSuppression, PositionSensitiveRoiPooling, RoiPooling};
 pub use dependence::dependent_elements;
 pub use elementwise::Activation;
 pub use embedding::EmbeddingBag;
@@ -56,3 +57,4 @@ pub use reduce::{CumulativeSum, Reduce};
 pub use sample::{GridSample, Padding, RegionAlignment, RoiAlign, SampleMode};
 pub use table::{CodeHash, Identity, KernelTable, TableError};
 pub use tensor::{Shape, Tensor, Values};
+pub use yolo::{RegionYolo, ReorgYolo};

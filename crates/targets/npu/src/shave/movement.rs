@@ -374,3 +374,29 @@ impl ImagePatches {
         Ok(pick(&input.values, &picked))
     }
 }
+
+/// Repeats along every dim as often as the output has room for.
+pub(super) fn tile(call: Call<'_>) -> Result<Values, Fault> {
+    fn pick<T: Copy>(x: &[T], places: &[usize]) -> Vec<T> {
+        places.iter().map(|at| x[*at]).collect()
+    }
+    let (input, output) = (&call.input(0)?.shape, call.output(0)?);
+    let fits = |(from, to): (&u32, &u32)| to.is_multiple_of(*from);
+    if input.dims.len() != output.dims.len() || !input.dims.iter().zip(&output.dims).all(fits) {
+        return Err(call.fault(format_args!("{input} does not repeat to {output}")));
+    }
+    let (mut places, mut stride) = (vec![0], 1);
+    for (from, to) in input.dims.iter().zip(&output.dims) {
+        places = (0..*to)
+            .flat_map(|at| {
+                let own = (at % from) as usize * stride;
+                places.iter().map(move |place| place + own)
+            })
+            .collect();
+        stride *= *from as usize;
+    }
+    Ok(match &call.input(0)?.values {
+        Values::Float(x) => Values::Float(pick(x, &places)),
+        Values::Integer(x) => Values::Integer(pick(x, &places)),
+    })
+}

@@ -2,7 +2,7 @@
 
 use super::operation::Operation;
 use super::reduce::Groups;
-use super::tensor::{Broadcast, Call, Values};
+use super::tensor::{Call, Values};
 use chipless_model::Fault;
 
 /// Softmax or its logarithm along an axis.
@@ -254,8 +254,15 @@ impl Lrn {
     }
 }
 
-/// x · cos + rotated x · sin; rotated is the second half of the innermost dim, negated, then the first half.
+/// x · cos + rotated x · sin along the innermost dim, where (a, b) of each pair rotates to (−b, a). Pairs are element i of either half, or
+/// neighbours; tables have a number for each element, or one for each pair.
 pub(super) fn rotary_embedding(call: Call<'_>) -> Result<Values, Fault> {
+    let (is_interleaved, is_half) = match call.operation {
+        Operation::RotaryEmbeddingHalf => (false, true),
+        Operation::RotaryEmbeddingHalfInterleaved => (true, true),
+        Operation::RotaryEmbeddingInterleaved => (true, false),
+        _ => (false, false),
+    };
     let (x, cos, sin) = (call.floats(0)?, call.floats(1)?, call.floats(2)?);
     let shape = &call.input(0)?.shape;
     let width = call.around(shape, 0)?.size;
@@ -264,21 +271,36 @@ pub(super) fn rotary_embedding(call: Call<'_>) -> Result<Values, Fault> {
             "expected an even innermost dim, found {shape}"
         )));
     }
-    let table =
-        |index: usize| -> Result<Broadcast<1>, Fault> { call.broadcast(&shape.dims, [index]) };
-    let mut results = Vec::with_capacity(x.len());
-    let mut elements = x.iter();
-    table(1)?.for_each(|[at]| results.extend(elements.next().map(|x| x * cos[at])));
-    let mut index = 0;
-    table(2)?.for_each(|[at]| {
-        let first_half = index % width < width / 2;
-        let rotated = if first_half {
-            -x[index + width / 2]
-        } else {
-            x[index - width / 2]
-        };
-        results[index] += rotated * sin[at];
-        index += 1;
-    });
+    let half = width / 2;
+    let mut dims = shape.dims.clone();
+    if is_half {
+        dims[0] /= 2;
+    }
+    let table = |index: usize, values: &[f32]| -> Result<Vec<f32>, Fault> {
+        let mut repeated = Vec::with_capacity(x.len());
+        call.broadcast(&dims, [index])?
+            .for_each(|[at]| repeated.push(values[at]));
+        Ok(repeated)
+    };
+    let (cos, sin) = (table(1, cos)?, table(2, sin)?);
+    let each = if is_half { half } else { width };
+    let tables = cos.chunks_exact(each).zip(sin.chunks_exact(each));
+    let mut results = vec![0.0; x.len()];
+    for ((x, results), (cos, sin)) in x
+        .chunks_exact(width)
+        .zip(results.chunks_exact_mut(width))
+        .zip(tables)
+    {
+        for pair in 0..half {
+            let (a, b) = if is_interleaved {
+                (2 * pair, 2 * pair + 1)
+            } else {
+                (pair, pair + half)
+            };
+            let (of_a, of_b) = if is_half { (pair, pair) } else { (a, b) };
+            results[a] = x[a] * cos[of_a] - x[b] * sin[of_a];
+            results[b] = x[b] * cos[of_b] + x[a] * sin[of_b];
+        }
+    }
     Ok(Values::Float(results))
 }

@@ -92,6 +92,8 @@ operations! {
     Cos "cos" UNARY;
     /// Hyperbolic cosine.
     Cosh "cosh" UNARY;
+    /// Classes of a sequence by their largest scores, without blanks and, if asked, repeats: scores, mask to classes.
+    CtcGreedyDecoder "ctc-greedy-decoder" BINARY;
     /// Running sum along an axis.
     CumulativeSum "cumulative-sum" UNARY;
     /// (x − zero point) · scale, per channel.
@@ -104,6 +106,8 @@ operations! {
     Elu "elu" UNARY;
     /// Sums of rows of a table, cut into bags by offsets: table, indices, offsets to y.
     EmbeddingBagOffsets "embedding-bag-offsets" TERNARY;
+    /// Sums of rows of a table, one row of indices for each: table, indices, and weights in some, to y.
+    EmbeddingBagPacked "embedding-bag-packed" BINARY;
     /// a = b.
     Equal "equal" BINARY;
     /// Error function.
@@ -140,6 +144,8 @@ operations! {
     GruSequenceLastPart "gru-sequence-last-part" &[I, I, I, I, O, O];
     /// clip(alpha·x + beta, 0, 1).
     HardSigmoid "hard-sigmoid" UNARY;
+    /// clip(x + 3, 0, 6) / 6.
+    HardSigmoidSixth "hard-sigmoid-sixth" UNARY;
     /// x · clip(x + 3, 0, 6) / 6.
     HardSwish "hard-swish" UNARY;
     /// Patches of height and width as channels.
@@ -200,10 +206,14 @@ operations! {
     Pad "pad" UNARY;
     /// Reorders the dims.
     Permute "permute" UNARY;
+    /// Means of parts of regions, each part of channels of its own: x, regions to y.
+    PositionSensitiveRoiPooling "position-sensitive-roi-pooling" BINARY;
     /// a to the power of b.
     Power "power" BINARY;
     /// x for x ≥ 0, else slope·x.
     Prelu "prelu" BINARY;
+    /// Whether no element over axes is 0.
+    ReduceAnd "reduce-and" UNARY;
     /// Sum of absolute values over axes.
     ReduceL1 "reduce-l1" UNARY;
     /// Euclidean norm over axes.
@@ -214,12 +224,18 @@ operations! {
     ReduceMean "reduce-mean" UNARY;
     /// Minimum over axes.
     ReduceMin "reduce-min" UNARY;
+    /// Whether any element over axes is not 0.
+    ReduceOr "reduce-or" UNARY;
     /// Product over axes.
     ReduceProd "reduce-prod" UNARY;
     /// Sum over axes.
     ReduceSum "reduce-sum" UNARY;
+    /// Activations of a YOLO layer: logistic functions, and softmax over its classes if asked.
+    RegionYolo "region-yolo" UNARY;
     /// The larger of x and 0.
     Relu "relu" UNARY;
+    /// Blocks of space become channels in the order of YOLO.
+    ReorgYolo "reorg-yolo" UNARY;
     /// Reverses the first elements of each sequence: x, lengths to y.
     ReverseSequence "reverse-sequence" BINARY;
     /// Division by the root of the mean square along the innermost dim: x, gamma to y.
@@ -228,8 +244,14 @@ operations! {
     RoiAlign "roi-align" TERNARY;
     /// Maximum or mean of the parts of regions: x, regions to y.
     RoiPooling "roi-pooling" BINARY;
-    /// x · cos + rotated x · sin.
+    /// x · cos + rotated x · sin; element i of the first half is paired with element i of the second.
     RotaryEmbedding "rotary-embedding" TERNARY;
+    /// The same with a cosine and a sine for each pair.
+    RotaryEmbeddingHalf "rotary-embedding-half" TERNARY;
+    /// The same with neighbours as pairs, and a cosine and a sine for each pair.
+    RotaryEmbeddingHalfInterleaved "rotary-embedding-half-interleaved" TERNARY;
+    /// The same with neighbours as pairs.
+    RotaryEmbeddingInterleaved "rotary-embedding-interleaved" TERNARY;
     /// Rounding to the nearest integer.
     Round "round" UNARY;
     /// Writes single elements along an axis: x, indices, updates to y.
@@ -274,6 +296,8 @@ operations! {
     Tan "tan" UNARY;
     /// Hyperbolic tangent.
     Tanh "tanh" UNARY;
+    /// Repeats along the dims.
+    Tile "tile" UNARY;
     /// The k largest or smallest along an axis: x, scratch to values, indices, and scratch again from release 2026.1 on.
     TopK "top-k" &[I, S, O, O, S];
     /// Remainder with the sign of the dividend.

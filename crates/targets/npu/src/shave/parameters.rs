@@ -2,7 +2,7 @@
 //! read here; integers have 64 bits and floats 32 unless said otherwise.
 
 use super::arguments::{ArgumentError, Invocation, Reader};
-use super::boxes::{NonMaxSuppression, RoiPooling};
+use super::boxes::{NonMaxSuppression, PositionSensitiveRoiPooling, RoiPooling};
 use super::elementwise::{self, Activation};
 use super::embedding::EmbeddingBag;
 use super::index::{GatherElements, GatherNd, OneHot, ReverseSequence, ScatterElements, TopK};
@@ -17,6 +17,7 @@ use super::recurrent::{GruSequence, LstmSequence};
 use super::reduce::{CumulativeSum, Reduce};
 use super::sample::{GridSample, RoiAlign};
 use super::scalars;
+use super::yolo::{RegionYolo, ReorgYolo};
 
 /// The scalars of an invocation.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,8 @@ pub enum Parameters {
     Bucketize(bool),
     /// Convolution.
     Convolution(Convolution),
+    /// CTC greedy decoder: repeats are merged.
+    CtcGreedyDecoder(bool),
     /// Cumulative sum.
     CumulativeSum(CumulativeSum),
     /// Dequantize.
@@ -73,8 +76,14 @@ pub enum Parameters {
     Pool(Pool),
     /// Max pool with indices.
     PoolIndices(Pool, TilePosition),
+    /// Position-sensitive ROI pooling.
+    PositionSensitiveRoiPooling(PositionSensitiveRoiPooling),
     /// Every reduction.
     Reduce(Reduce),
+    /// Region of YOLO.
+    RegionYolo(RegionYolo),
+    /// Reorg of YOLO.
+    ReorgYolo(ReorgYolo),
     /// Reverse sequence.
     ReverseSequence(ReverseSequence),
     /// RMS norm.
@@ -142,6 +151,9 @@ impl Parameters {
             Operation::ScatterUpdate => Parameters::ScatterUpdate(ScatterUpdate {
                 axis: reader.axis("axis", rank)?,
             }),
+            Operation::CtcGreedyDecoder => {
+                Parameters::CtcGreedyDecoder(reader.flag("merging of repeats")?)
+            }
             Operation::CumulativeSum => scalars::cumulative_sum(reader, rank)?,
             Operation::Dequantize => scalars::dequantize(reader, invocation, rank)?,
             Operation::GatherElements => Parameters::GatherElements(GatherElements {
@@ -163,11 +175,13 @@ impl Parameters {
                 Parameters::Pool(scalars::pool(reader, operation)?)
             }
             Operation::MaxPoolIndices => scalars::max_pool_indices(reader, operation)?,
-            Operation::ReduceL1
+            Operation::ReduceAnd
+            | Operation::ReduceL1
             | Operation::ReduceL2
             | Operation::ReduceMax
             | Operation::ReduceMean
             | Operation::ReduceMin
+            | Operation::ReduceOr
             | Operation::ReduceProd
             | Operation::ReduceSum => {
                 // The output keeps the dims whatever this says.
@@ -176,6 +190,11 @@ impl Parameters {
                     axes: reader.axes(rank)?,
                 })
             }
+            Operation::PositionSensitiveRoiPooling => scalars::position_sensitive(reader)?,
+            Operation::RegionYolo => scalars::region_yolo(reader)?,
+            Operation::ReorgYolo => Parameters::ReorgYolo(ReorgYolo {
+                stride: reader.between("stride", 1, MAX_SIZE)? as u32,
+            }),
             Operation::ReverseSequence => Parameters::ReverseSequence(ReverseSequence {
                 batch_axis: reader.axis("batch axis", rank)?,
                 sequence_axis: reader.axis("sequence axis", rank)?,
@@ -184,9 +203,12 @@ impl Parameters {
                 epsilon: reader.f32("epsilon")?,
             }),
             Operation::RoiAlign => scalars::roi_align(reader)?,
-            // Of both values, the halves are rotated in all programs seen.
-            Operation::RotaryEmbedding => {
-                reader.between("flag", 0, 1)?;
+            // The mode once more: releases number the modes unlike, the kernel says what is computed.
+            Operation::RotaryEmbedding
+            | Operation::RotaryEmbeddingHalf
+            | Operation::RotaryEmbeddingHalfInterleaved
+            | Operation::RotaryEmbeddingInterleaved => {
+                reader.between("mode", 0, 3)?;
                 Parameters::None
             }
             Operation::ScatterElements => scalars::scatter_elements(reader, rank)?,

@@ -44,6 +44,8 @@ fn reduce_floats(operation: Operation, groups: &Groups, x: &[f32]) -> Option<Vec
             .map(|sum| sum.sqrt() as f32)
             .collect(),
         Operation::ReduceProd => round(groups.fold(x, 1.0, |product, x| product * f64::from(x))),
+        Operation::ReduceAnd => groups.fold(x, 1.0, |all, x| if x == 0.0 { 0.0 } else { all }),
+        Operation::ReduceOr => groups.fold(x, 0.0, |any, x| if x == 0.0 { any } else { 1.0 }),
         Operation::ReduceMax => groups.fold(x, f32::NEG_INFINITY, f32::max),
         Operation::ReduceMin => groups.fold(x, f32::INFINITY, f32::min),
         _ => return None,
@@ -66,6 +68,8 @@ fn reduce_integers(operation: Operation, groups: &Groups, x: &[i64]) -> Option<V
             .map(|sum| (sum as f64).sqrt() as i64)
             .collect(),
         Operation::ReduceProd => groups.fold(x, 1i64, i64::wrapping_mul),
+        Operation::ReduceAnd => groups.fold(x, 1, |all, x| if x == 0 { 0 } else { all }),
+        Operation::ReduceOr => groups.fold(x, 0, |any, x| if x == 0 { any } else { 1 }),
         Operation::ReduceMax => groups.fold(x, i64::MIN, i64::max),
         Operation::ReduceMin => groups.fold(x, i64::MAX, i64::min),
         _ => return None,

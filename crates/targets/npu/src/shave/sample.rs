@@ -242,7 +242,8 @@ impl RoiAlign {
                         results[y.at([number, channel, 0, row, column])] =
                             match (taken, self.maximum) {
                                 (0, _) => 0.0,
-                                (_, true) => samples.fold(f32::NEG_INFINITY, f32::max),
+                                // OpenVINO's maximum begins at 0.
+                                (_, true) => samples.fold(0.0, f32::max),
                                 (_, false) => samples.sum::<f32>() / taken as f32,
                             };
                     }

@@ -2,7 +2,7 @@
 
 use super::arguments::Layout;
 use super::arguments::{ArgumentError, Invocation, Reader};
-use super::boxes::{NonMaxSuppression, RoiPooling};
+use super::boxes::{NonMaxSuppression, PositionSensitiveRoiPooling, RoiPooling};
 use super::elementwise::Activation;
 use super::index::{GatherNd, OneHot, Reduction, ScatterElements, TopK, TopKOrder};
 use super::interpolate::{CoordinateMode, Interpolate, InterpolateMode, NearestMode};
@@ -17,6 +17,7 @@ use super::recurrent::GruSequence;
 use super::reduce::CumulativeSum;
 use super::sample::{GridSample, Padding, RegionAlignment, RoiAlign, SampleMode};
 use super::tensor::Shape;
+use super::yolo::RegionYolo;
 use chipless_model::ElementType;
 
 /// The figures of an operation on single elements.
@@ -293,6 +294,32 @@ pub(super) fn roi_align(reader: &mut Reader<'_>) -> Result<Parameters, ArgumentE
     }))
 }
 
+/// Channels of the output, a scale, parts along each side, and how they are pooled: only means are compiled.
+pub(super) fn position_sensitive(reader: &mut Reader<'_>) -> Result<Parameters, ArgumentError> {
+    Ok(Parameters::PositionSensitiveRoiPooling(
+        PositionSensitiveRoiPooling {
+            channels: reader.between("output channels", 1, MAX_SIZE)? as u32,
+            scale: reader.f32("spatial scale")?,
+            parts: reader.between("group size", 1, MAX_WINDOW)? as u32,
+        },
+    ))
+}
+
+/// Coordinates, classes, regions, softmax, and nine regions of which the first are used.
+pub(super) fn region_yolo(reader: &mut Reader<'_>) -> Result<Parameters, ArgumentError> {
+    let coordinates = reader.between("coordinates", 0, MAX_SIZE)? as u32;
+    let classes = reader.between("classes", 0, MAX_SIZE)? as u32;
+    let regions = reader.between("regions", 0, MAX_SIZE)? as u32;
+    let softmax = reader.flag("softmax")?;
+    let used = reader.between("used regions", 0, 9)? as u32;
+    Ok(Parameters::RegionYolo(RegionYolo {
+        coordinates,
+        classes,
+        regions: if softmax { regions } else { used },
+        softmax,
+    }))
+}
+
 /// An axis, and how updates meet what is there.
 pub(super) fn scatter_elements(
     reader: &mut Reader<'_>,
@@ -344,9 +371,11 @@ pub(super) fn non_max_suppression(
     invocation: &Invocation,
 ) -> Result<Parameters, ArgumentError> {
     let boxes = reader.between("boxes of a class, at most", 0, i64::MAX)? as u64;
-    let thresholds = match invocation.inputs.len() {
-        2 => Some([reader.f32("overlap")?, reader.f32("score")?]),
-        _ => None,
+    // What follows them takes 20 bytes. Releases 2026.3 have them twice, as tensors and as scalars.
+    let thresholds = if invocation.inputs.len() == 2 || reader.left() == 28 {
+        Some([reader.f32("overlap")?, reader.f32("score")?])
+    } else {
+        None
     };
     Ok(Parameters::NonMaxSuppression(NonMaxSuppression {
         boxes,

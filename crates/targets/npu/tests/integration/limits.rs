@@ -370,3 +370,23 @@ fn a_weight_table_where_a_result_is() {
         },
     );
 }
+
+#[test]
+fn a_weight_table_where_a_copy_of_a_result_is() {
+    // The first convolution's result is copied there, pixels become channels, and the second reads it.
+    let good = Blob::open("pixels_as_channels");
+    let copy = good.field(
+        good.records("task.dpu.invariant", INVARIANT)[2],
+        "act_offset0",
+    );
+    is_found(
+        "npu-weight-table-computed",
+        "pixels_as_channels",
+        "task.dpu.variant",
+        VARIANT,
+        |blob, at| {
+            blob.set_field(at, "weight_start", copy);
+            true
+        },
+    );
+}

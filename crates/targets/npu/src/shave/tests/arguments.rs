@@ -155,8 +155,8 @@ fn scalars_are_checked() {
         .tensor(F16, &[4])
         .tensor(F16, &[4])
         .tensor(F16, &[4])
-        .long(2);
-    assert!(error(Operation::RotaryEmbedding, rotary).contains("expected 0 to 1, found 2"));
+        .long(4);
+    assert!(error(Operation::RotaryEmbedding, rotary).contains("expected 0 to 3, found 4"));
 }
 
 #[test]

@@ -9,6 +9,7 @@
 )]
 
 mod arguments;
+mod detection;
 mod elementwise;
 mod images;
 mod indexing;

@@ -424,6 +424,14 @@ fn suppression_of_overlapping_boxes() {
         .float(0.5)
         .float(0.2);
     assert_eq!(kept(scalars(short, 1).short(), &four[..2]), expected);
+    // Release 2026.0 has no second scratch.
+    let six = &seven[..6];
+    let short = six.iter().fold(block(), add).long(2).float(0.5).float(0.2);
+    assert_eq!(kept(scalars(short, 1).short(), &four[..2]), expected);
+    // Releases 2026.3 have the thresholds twice.
+    let both = tensors.iter().fold(block(), add).long(2);
+    let both = both.float(0.5).float(0.2);
+    assert_eq!(kept(scalars(both, 1), &four), expected);
 }
 
 #[test]

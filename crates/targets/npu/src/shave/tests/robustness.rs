@@ -40,6 +40,16 @@ fn sample(operation: Operation) -> Block {
             .tensor(F16, &[3, 3, 2, 3])
             .tensor(F16, &[3, 4, 3, 1])
             .longs(&[1; 9]),
+        Operation::CtcGreedyDecoder => block()
+            .tensor(F16, &[3, 2, 4])
+            .tensor(F16, &[2, 4])
+            .tensor(F16, &[1, 1, 4, 2])
+            .long(1),
+        Operation::EmbeddingBagPacked => block()
+            .tensor(F16, &[3, 4])
+            .tensor(I32, &[2, 2])
+            .tensor(F16, &[3, 2])
+            .long(i64::MAX),
         Operation::EmbeddingBagOffsets => block()
             .tensor(F16, &[3, 4])
             .tensor(I32, &[5])
@@ -218,7 +228,24 @@ fn sample(operation: Operation) -> Block {
             .float(1.0)
             .float(0.0)
             .long(1),
-        Operation::ReduceL1
+        Operation::PositionSensitiveRoiPooling => block()
+            .tensor(F16, &[3, 4, 8, 1])
+            .tensor(F16, &[5, 1])
+            .tensor(F16, &[2, 2, 2, 1])
+            .long(2)
+            .float(1.0)
+            .longs(&[2, 1, 1, 1]),
+        Operation::RegionYolo => block()
+            .tensor(F16, &[2, 2, 10, 1])
+            .tensor(F16, &[2, 2, 10, 1])
+            .longs(&[2, 2, 2, 0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 3]),
+        Operation::ReorgYolo => block()
+            .tensor(F16, &[4, 2, 4, 1])
+            .tensor(F16, &[2, 1, 16, 1])
+            .long(2),
+        Operation::ReduceAnd
+        | Operation::ReduceOr
+        | Operation::ReduceL1
         | Operation::ReduceL2
         | Operation::ReduceMax
         | Operation::ReduceMean
@@ -242,7 +269,19 @@ fn sample(operation: Operation) -> Block {
                 .tensor(F16, &[2, 2, 2, 2]);
             block.longs(&[2, 2, 0]).float(1.0).longs(&[0, 1])
         }
-        Operation::RotaryEmbedding => tensors(&[F16; 4], &[4, 2]).long(1),
+        Operation::RotaryEmbedding | Operation::RotaryEmbeddingInterleaved => {
+            tensors(&[F16; 4], &[4, 2]).long(1)
+        }
+        Operation::RotaryEmbeddingHalf | Operation::RotaryEmbeddingHalfInterleaved => block()
+            .tensor(F16, &[4, 2])
+            .tensor(F16, &[2, 2])
+            .tensor(F16, &[2, 1])
+            .tensor(F16, &[4, 2])
+            .long(1),
+        Operation::Tile => block()
+            .tensor(F16, &[2, 1])
+            .tensor(F16, &[4, 3])
+            .longs(&[2, 3, 2]),
         Operation::ScatterElements => image(&[F16, I32, F16, F16]).longs(&[1, 1, -1]),
         Operation::ScatterNd => block()
             .tensor(F16, &[3, 2, 2])
