@@ -77,6 +77,17 @@ impl<'a> Boxed<'a> {
     /// The box of a pattern that lies inside its buffer; `None` where its columns go on from row to row.
     fn new(pattern: Strided<'a>, pitch: u64) -> Option<Boxed<'a>> {
         let (first, end) = pattern.extent();
+        if pitch == u64::MAX {
+            let counts = pattern.loops.iter().map(|l| l.count);
+            return Some(Boxed {
+                rows: (0, 1),
+                dense: true,
+                low: first as u64,
+                high: end as u64,
+                bytes: counts.fold(pattern.run, u64::saturating_mul),
+                pattern,
+            });
+        }
         let (mut reach, mut bytes, mut dense, mut over_rows) = (0, pattern.run, true, 0);
         for l in pattern.loops {
             if is_over_rows(l, pitch) {
@@ -154,6 +165,24 @@ pub(crate) struct Use {
     pub(crate) footprint: u32,
     pub(crate) direction: Direction,
     pub(crate) certainty: Certainty,
+}
+
+/// What is known of the pitch of a buffer.
+#[derive(Clone, Debug, Default)]
+struct Columns {
+    /// The candidate, 0 where there is none, and how many accesses speak for it.
+    pitch: u64,
+    votes: u32,
+    /// Patterns of the buffer, and those whose columns go on from row to row.
+    patterns: u32,
+    misses: u32,
+}
+
+impl Columns {
+    /// Whether the candidate is the pitch, by what has been looked at so far.
+    fn is_pitch(&self) -> bool {
+        self.pitch > 0 && u64::from(self.misses) * 16 <= u64::from(self.patterns)
+    }
 }
 
 /// A pattern in the table: offset, run, and which loops.
@@ -246,38 +275,31 @@ impl Accesses {
     /// Finds the pitch of each buffer, and the extents of each footprint.
     fn measure(&mut self, program: &Program<'_>) {
         // A stride that most accesses share, if any: what is left after each has been set off against another one.
-        let mut candidates = vec![(0u64, 0u32); program.buffers.len()];
+        let mut columns = vec![Columns::default(); program.buffers.len()];
         for footprint in &self.footprints {
-            let (candidate, votes) = &mut candidates[footprint.buffer.index()];
-            for stride in self
-                .patterns(footprint)
-                .filter_map(|p| p.loops.iter().map(|l| l.stride.unsigned_abs()).max())
-            {
-                match *votes {
-                    0 => (*candidate, *votes) = (stride, 1),
-                    _ if *candidate == stride => *votes += 1,
-                    _ => *votes -= 1,
+            let found = &mut columns[footprint.buffer.index()];
+            for pattern in self.patterns(footprint) {
+                found.patterns += 1;
+                let strides = pattern.loops.iter().map(|l| l.stride.unsigned_abs());
+                match (strides.max(), found.votes) {
+                    (None, _) => {}
+                    (Some(stride), 0) => (found.pitch, found.votes) = (stride, 1),
+                    (Some(stride), _) if found.pitch == stride => found.votes += 1,
+                    (Some(_), _) => found.votes -= 1,
                 }
             }
         }
         // It is the pitch if nearly all accesses stay in their columns.
-        let mut boxes = vec![(0u32, 0u32); program.buffers.len()];
         for footprint in &self.footprints {
-            let pitch = candidates[footprint.buffer.index()].0;
-            let (fitting, all) = &mut boxes[footprint.buffer.index()];
-            for pattern in self.fitting(footprint).filter(|_| pitch > 0) {
-                *all += 1;
-                *fitting += u32::from(Boxed::new(pattern, pitch).is_some());
+            let found = &mut columns[footprint.buffer.index()];
+            if found.is_pitch() {
+                let patterns = self.fitting(footprint);
+                let misses = patterns.filter(|p| Boxed::new(*p, found.pitch).is_none());
+                found.misses += misses.count() as u32;
             }
         }
-        let pitch = |((pitch, _), (fitting, all)): (&(u64, u32), &(u32, u32))| {
-            if *pitch > 0 && u64::from(*fitting) * 16 >= u64::from(*all) * 15 {
-                *pitch
-            } else {
-                u64::MAX
-            }
-        };
-        self.pitches = candidates.iter().zip(&boxes).map(pitch).collect();
+        let pitch = |c: &Columns| if c.is_pitch() { c.pitch } else { u64::MAX };
+        self.pitches = columns.iter().map(pitch).collect();
         let mut footprints = std::mem::take(&mut self.footprints);
         let mut boxes = Vec::new();
         for footprint in &mut footprints {

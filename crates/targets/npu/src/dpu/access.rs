@@ -88,7 +88,7 @@ impl Workload {
         });
     }
 
-    /// What the workload reads of its dense operands, and what it writes.
+    /// What the workload reads of its dense operands, and then what it writes.
     pub fn activations(&self, visit: &mut dyn FnMut(Region)) {
         let tensors = [
             (Operand::Activations, Some(&self.input)),

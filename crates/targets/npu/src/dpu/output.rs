@@ -386,6 +386,7 @@ impl Output {
     /// The bytes that are written, tile by tile.
     pub(super) fn patterns(&self, own: u8, emit: &mut dyn FnMut(u8, Pattern)) {
         let (run, touching) = self.run();
+        let mut sent = None;
         for destination in self.destinations(own) {
             let tile = destination.tile;
             let (outer, middle) = (destination.outer.clone(), destination.middle.clone());
@@ -412,18 +413,36 @@ impl Output {
                 emit(tile, Pattern::new(start as u64, run as u64, loops));
                 continue;
             }
-            let mut ranges = Ranges::new(self.swizzle);
-            for o in outer {
-                let (count, length) = if touching {
-                    (1, run * middle.len())
-                } else {
-                    (middle.len(), run)
-                };
-                for m in middle.clone().take(count) {
-                    ranges.add(self.address(&destination, o, m) as u64, length as u64);
+            // What is sent to several tiles mostly goes to the same place of each.
+            let shape = (destination.base, destination.outer_pitch, outer, middle);
+            if sent.as_ref().is_none_or(|(known, _)| *known != shape) {
+                let mut patterns = Vec::new();
+                let ranges = self.ranges(&destination, run, touching);
+                strided(ranges, |pattern| patterns.push(pattern));
+                sent = Some((shape, patterns));
+            }
+            if let Some((_, patterns)) = &sent {
+                for pattern in patterns {
+                    emit(tile, pattern.clone());
                 }
             }
-            strided(ranges.finish(), |pattern| emit(tile, pattern));
         }
+    }
+
+    /// Start and size of the bytes of a destination, where they stand.
+    fn ranges(&self, destination: &Destination, run: usize, touching: bool) -> Vec<(u64, u64)> {
+        let middle = &destination.middle;
+        let (count, length) = if touching {
+            (1, run * middle.len())
+        } else {
+            (middle.len(), run)
+        };
+        let mut ranges = Ranges::new(self.swizzle);
+        for o in destination.outer.clone() {
+            for m in middle.clone().take(count) {
+                ranges.add(self.address(destination, o, m) as u64, length as u64);
+            }
+        }
+        ranges.finish()
     }
 }

@@ -43,9 +43,8 @@ pub(super) fn strided(mut ranges: Vec<(u64, u64)>, mut emit: impl FnMut(Pattern)
     ranges
         .chunk_by_mut(|(a, _), (b, _)| a / ROW == b / ROW)
         .for_each(<[_]>::sort_unstable);
-    if !ranges.is_sorted() {
-        ranges.sort_unstable();
-    }
+    // Others are a few lists in order: a sort that finds these.
+    ranges.sort_by_key(|(start, _)| *start);
     ranges.dedup_by(|(next, size), (first, length)| {
         let joins = *next <= *first + *length;
         if joins {

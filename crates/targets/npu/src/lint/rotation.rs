@@ -82,18 +82,14 @@ struct Tiles<'t, 's, 'i, 'p> {
 impl Tiles<'_, '_, '_, '_> {
     fn workload(&mut self, walked: usize, workload: &Workload) {
         let (written, read) = workload.swizzle_keys();
-        let mut writes = Vec::new();
+        // What is read comes before what is written.
         workload.activations(&mut |region| {
             if region.write {
-                writes.push((region.tile, region.pattern));
-                return;
+                return self.write(region.tile, &region.pattern, KEY + written as u8);
             }
             let key = read[usize::from(region.tensor == Operand::Second)];
             self.read(walked, region.tile, &region.pattern, key);
         });
-        for (tile, pattern) in writes {
-            self.write(tile, &pattern, KEY + written as u8);
-        }
     }
 
     /// Whether a task writes what the host reads.
