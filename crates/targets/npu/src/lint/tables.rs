@@ -3,7 +3,7 @@
 use super::Subject;
 use crate::address;
 use crate::schedule::Description;
-use chipless_model::{Direction, Finding, Place};
+use chipless_model::{Certainty, Direction, Finding, Place};
 
 chipless_model::rules! {
     COMPUTED Fault Error Proof "npu-weight-table-computed" "a weight table holds results of a DPU"
@@ -64,10 +64,26 @@ fn origin(
             Description::Shave { .. } => return None,
         }
         (tile, at) = copied_from(subject, writer, tile, at)?;
-        let mut sources = subject.constants.get()?.sources(tile, writer, at, at + 1);
-        writer = sources.next()?.0;
+        writer = last_writer(subject, writer, tile, at)?;
     }
     None
+}
+
+/// The last task before a position of the walk that surely writes a byte of a tile.
+fn last_writer(subject: &Subject<'_, '_, '_>, before: usize, tile: u8, byte: u64) -> Option<usize> {
+    let buffer = subject.cmx.buffer(tile);
+    (0..before).rev().find(|position| {
+        let mut is_writer = false;
+        if let Some(task) = subject.tasks[*position] {
+            subject.program.kernel(task).accesses(&mut |access| {
+                is_writer |= access.direction == Direction::Write
+                    && access.certainty == Certainty::Exact
+                    && Some(access.buffer) == buffer
+                    && access.pattern.position(byte).is_some();
+            });
+        }
+        is_writer
+    })
 }
 
 /// The byte of CMX that a DMA copies to a byte of a tile.

@@ -194,6 +194,11 @@ fn roles(operation: Operation, count: usize) -> Vec<TensorRole> {
                 }
             })
             .collect(),
+        // The scratch stands there twice, around the output.
+        Operation::ScaledDotProductAttention => {
+            let inputs = count.saturating_sub(3);
+            [&vec![TensorRole::Input; inputs][..], &roles[3..]].concat()
+        }
         // The thresholds of overlap and score became tensors, after boxes and scores.
         Operation::NonMaxSuppression if count > roles.len() => {
             let (inputs, rest) = roles.split_at(2);
@@ -409,7 +414,8 @@ impl Reader<'_> {
                 Operation::EmbeddingBagPacked
                 | Operation::FullyConnected
                 | Operation::Interpolate
-                | Operation::Mvn6 => self.at_marker() || count == MAX_TENSORS,
+                | Operation::Mvn6
+                | Operation::ScaledDotProductAttention => self.at_marker() || count == MAX_TENSORS,
                 // The second scratch came with release 2026.1.0.
                 Operation::TopK => count == fixed || (count + 1 == fixed && !self.at_reference()),
                 Operation::NonMaxSuppression => {
@@ -428,6 +434,10 @@ impl Reader<'_> {
                 self.variadic(&tensors, [3, 4])?
             }
             Operation::Mvn6 => self.optional_mask(tensors.len(), 0b1001, 0b1111)?,
+            // One bit for the scratch, which stands there twice.
+            Operation::ScaledDotProductAttention => {
+                self.optional_mask(tensors.len().saturating_sub(1), 0xc7, 0xdf)?
+            }
             Operation::DynamicQuantize => self.optional_mask(tensors.len(), 0x3f, 0x3f)?,
             // Release 2026.0.0 has no marker.
             Operation::LstmSequence if self.at_optional_marker() => {

@@ -74,6 +74,7 @@ pub fn evaluate(invocation: &Invocation, inputs: &[Tensor]) -> Result<Vec<Tensor
 fn results(call: Call<'_>, parameters: &Parameters) -> Result<Vec<Values>, Fault> {
     match parameters {
         Parameters::Activation(activation) => activation.evaluate(call),
+        Parameters::Attention(attention) => attention.evaluate(call),
         Parameters::Bucketize(right) => embedding::bucketize(call, *right),
         Parameters::Convolution(convolution) => convolution.evaluate(call),
         Parameters::CtcGreedyDecoder(merge) => index::ctc_greedy_decoder(call, *merge),

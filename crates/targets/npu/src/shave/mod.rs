@@ -50,7 +50,7 @@ pub use normalize::{EpsilonPlace, Lrn, Mvn1, Mvn6, NormalizeL2, RmsNorm, Softmax
 pub use operation::{Operation, TensorRole, UnknownOperation};
 pub use parameters::Parameters;
 pub use pool::{Pool, TilePosition};
-pub use product::Convolution;
+pub use product::{Attention, Convolution};
 pub use quantize::{Dequantize, FakeQuantize};
 pub use recurrent::{GruSequence, LstmSequence};
 pub use reduce::{CumulativeSum, Reduce};

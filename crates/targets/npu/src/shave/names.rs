@@ -17,9 +17,10 @@ use super::operation::Operation::{
     Power, Prelu, ReduceAnd, ReduceL1, ReduceL2, ReduceMax, ReduceMean, ReduceMin, ReduceOr,
     ReduceProd, ReduceSum, RegionYolo, Relu, ReorgYolo, ReverseSequence, RmsNorm, RoiAlign,
     RoiPooling, RotaryEmbedding, RotaryEmbeddingHalf, RotaryEmbeddingHalfInterleaved,
-    RotaryEmbeddingInterleaved, Round, ScatterElements, ScatterNd, ScatterUpdate, Select, Selu,
-    ShiftLeft, ShiftRight, Sigmoid, Sign, Sin, Sinh, Softmax, Softplus, Softsign, SpaceToBatch,
-    Sqrt, SquaredDifference, Subtract, Swish, Tan, Tanh, Tile, TopK, TruncatedMod,
+    RotaryEmbeddingInterleaved, Round, ScaledDotProductAttention, ScatterElements, ScatterNd,
+    ScatterUpdate, Select, Selu, ShiftLeft, ShiftRight, Sigmoid, Sign, Sin, Sinh, Softmax,
+    Softplus, Softsign, SpaceToBatch, Sqrt, SquaredDifference, Subtract, Swish, Tan, Tanh, Tile,
+    TopK, TruncatedMod,
 };
 
 /// Sorted by name.
@@ -161,6 +162,7 @@ const NAMES: &[(&str, Operation)] = &[
     ("scatter_elements_update", ScatterElements),
     ("scatter_nd_update", ScatterNd),
     ("scatter_update", ScatterUpdate),
+    ("sdpa", ScaledDotProductAttention),
     ("softmax", Softmax),
     ("space_to_batch", SpaceToBatch),
     ("tile", Tile),

@@ -254,6 +254,8 @@ operations! {
     RotaryEmbeddingInterleaved "rotary-embedding-interleaved" TERNARY;
     /// Rounding to the nearest integer.
     Round "round" UNARY;
+    /// softmax(q · kᵀ · scale + mask) · v: q, k, v, and a mask and a scale in some, scratch, y, scratch.
+    ScaledDotProductAttention "scaled-dot-product-attention" &[I, I, I, S, O, S];
     /// Writes single elements along an axis: x, indices, updates to y.
     ScatterElements "scatter-elements" TERNARY;
     /// Writes slices at coordinates: x, indices, updates to y.

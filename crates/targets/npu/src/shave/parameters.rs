@@ -11,7 +11,7 @@ use super::movement::{Gather, ImagePatches, Pad, Permute, ScatterUpdate, SpaceBa
 use super::normalize::{Lrn, Mvn1, Mvn6, NormalizeL2, RmsNorm, Softmax};
 use super::operation::Operation;
 use super::pool::{Pool, TilePosition};
-use super::product::Convolution;
+use super::product::{Attention, Convolution};
 use super::quantize::{Dequantize, FakeQuantize};
 use super::recurrent::{GruSequence, LstmSequence};
 use super::reduce::{CumulativeSum, Reduce};
@@ -26,6 +26,8 @@ pub enum Parameters {
     None,
     /// Clamp, ELU, hard sigmoid, leaky `ReLU`, round, SELU, swish.
     Activation(Activation),
+    /// Scaled dot product attention.
+    Attention(Attention),
     /// Bucketize: intervals hold their right bound.
     Bucketize(bool),
     /// Convolution.
@@ -210,6 +212,13 @@ impl Parameters {
             | Operation::RotaryEmbeddingInterleaved => {
                 reader.between("mode", 0, 3)?;
                 Parameters::None
+            }
+            Operation::ScaledDotProductAttention => {
+                reader.between("flag", 0, 1)?;
+                Parameters::Attention(Attention {
+                    mask: present & 1 << 3 != 0,
+                    scale: present & 1 << 4 != 0,
+                })
             }
             Operation::ScatterElements => scalars::scatter_elements(reader, rank)?,
             Operation::Softmax | Operation::LogSoftmax => scalars::softmax(reader, invocation)?,

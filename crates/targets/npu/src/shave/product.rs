@@ -1,4 +1,4 @@
-//! Matrix products and convolutions by SHAVE, which compilers leave to the DPU where they can. Sums are kept in binary64.
+//! Matrix products and convolutions by SHAVE, which compilers leave to the DPU where they can. Sums are kept in binary64, but for those of attention.
 
 use super::tensor::{Call, Values};
 use super::volume::Volume;
@@ -116,5 +116,103 @@ impl Convolution {
             }
         }
         Ok(Values::Float(results))
+    }
+}
+
+/// Which tensors come after q, k and v.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attention {
+    /// Added to the products.
+    pub mask: bool,
+    /// The factor of the products; one over the root of q's width without.
+    pub scale: bool,
+}
+
+impl Attention {
+    /// softmax(q · kᵀ · scale + mask) · v for each head: q [n, e], k [m, e], v [m, width]. All in binary32.
+    pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Values, Fault> {
+        let (q, k, v) = (call.floats(0)?, call.floats(1)?, call.floats(2)?);
+        let dims = |index: usize| -> Result<[usize; 3], Fault> {
+            let shape = &call.input(index)?.shape;
+            match shape.dims.as_slice() {
+                [width, rows, heads @ ..] => Ok([
+                    *width as usize,
+                    *rows as usize,
+                    heads.iter().map(|dim| *dim as usize).product(),
+                ]),
+                _ => Err(call.fault(format_args!("expected two dims, found {shape}"))),
+            }
+        };
+        let ([e, n, heads], [k_width, m, k_heads], [width, v_rows, v_heads]) =
+            (dims(0)?, dims(1)?, dims(2)?);
+        if k_width != e || v_rows != m || [k_heads, v_heads] != [heads; 2] {
+            return Err(call.fault(format_args!(
+                "q {}, k {} and v {} do not fit",
+                call.input(0)?.shape,
+                call.input(1)?.shape,
+                call.input(2)?.shape
+            )));
+        }
+        call.expect_elements("output", call.output(0)?, heads * n * width)?;
+        let scale = self.scale(call, e)?;
+        let mut results = Vec::with_capacity(heads * n * width);
+        self.each_row(call, heads * n, m, |row, weights| {
+            let (q, head) = (&q[row * e..][..e], row / n);
+            let keys = k[head * m * e..][..m * e].chunks_exact(e);
+            for (weight, key) in weights.iter_mut().zip(keys) {
+                *weight += scale * q.iter().zip(key).map(|(q, k)| q * k).sum::<f32>();
+            }
+            let highest = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            for weight in &mut *weights {
+                *weight = (*weight - highest).exp();
+            }
+            let sum: f32 = weights.iter().sum();
+            let values = &v[head * m * width..][..m * width];
+            results.extend((0..width).map(|at| {
+                let column = values.iter().skip(at).step_by(width);
+                column.zip(&*weights).map(|(v, w)| v * w).sum::<f32>() / sum
+            }));
+        })?;
+        Ok(Values::Float(results))
+    }
+
+    fn scale(&self, call: Call<'_>, width: usize) -> Result<f32, Fault> {
+        if !self.scale {
+            return Ok(1.0 / (width as f32).sqrt());
+        }
+        let index = 3 + usize::from(self.mask);
+        call.expect_elements("scale", &call.input(index)?.shape, 1)?;
+        Ok(call.floats(index)?[0])
+    }
+
+    /// Visits each query with its mask: zeros without.
+    fn each_row(
+        &self,
+        call: Call<'_>,
+        queries: usize,
+        keys: usize,
+        mut visit: impl FnMut(usize, &mut [f32]),
+    ) -> Result<(), Fault> {
+        let (mut row, mut weights) = (0, Vec::with_capacity(keys));
+        if !self.mask {
+            for row in 0..queries {
+                weights.clear();
+                weights.resize(keys, 0.0);
+                visit(row, &mut weights);
+            }
+            return Ok(());
+        }
+        let mask = call.floats(3)?;
+        let mut products = call.input(0)?.shape.dims.clone();
+        products[0] = keys as u32;
+        call.broadcast(&products, [3])?.for_each(|[at]| {
+            weights.push(mask[at]);
+            if weights.len() == keys {
+                visit(row, &mut weights);
+                weights.clear();
+                row += 1;
+            }
+        });
+        Ok(())
     }
 }

@@ -181,3 +181,35 @@ fn pairs_of_rotations() {
     let neighbours = rotate(Operation::RotaryEmbeddingHalfInterleaved, 2);
     assert_eq!(neighbours, [-2.0, 1.0, -8.0, 6.0]);
 }
+
+/// Two keys, of which the mask leaves one or both; one query along the first key.
+#[test]
+fn attention() {
+    let tensors = block()
+        .tensor(F32, &[4, 1])
+        .tensor(F32, &[4, 2])
+        .tensor(F32, &[3, 2]);
+    let scratch = |block: Block| block.tensor(U8, &[9]).tensor(F32, &[3, 1]).tensor(U8, &[9]);
+    let inputs = [
+        float(&[2.0, 0.0, 0.0, 0.0]),
+        float(&[1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]),
+        float(&[1.0, 2.0, 3.0, 5.0, 6.0, 7.0]),
+    ];
+    // Without a scale the products are divided by the root of 4: weights e and 1.
+    let plain = scratch(tensors.clone()).longs(&[i64::MIN, 0xc7, 0]);
+    let second = 1.0 / (1.0 + 1f32.exp());
+    let expected = [1.0, 2.0, 3.0].map(|first| first + 4.0 * second);
+    assert_close(
+        &plain.floats(Operation::ScaledDotProductAttention, &inputs),
+        &expected,
+    );
+    let masked = scratch(tensors.tensor(F32, &[2, 1]).tensor(F32, &[1]));
+    let masked = masked.longs(&[i64::MIN, 0xdf, 1]);
+    let [q, k, v] = inputs;
+    let attend = |mask: [f32; 2]| {
+        let inputs = [q.clone(), k.clone(), v.clone(), float(&mask), float(&[0.0])];
+        masked.floats(Operation::ScaledDotProductAttention, &inputs)
+    };
+    assert_close(&attend([0.0, 0.0]), &[3.0, 4.0, 5.0]);
+    assert_close(&attend([-1000.0, 0.0]), &[5.0, 6.0, 7.0]);
+}

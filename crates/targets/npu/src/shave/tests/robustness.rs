@@ -282,6 +282,16 @@ fn sample(operation: Operation) -> Block {
             .tensor(F16, &[2, 1])
             .tensor(F16, &[4, 3])
             .longs(&[2, 3, 2]),
+        Operation::ScaledDotProductAttention => block()
+            .tensor(F16, &[4, 2, 3])
+            .tensor(F16, &[4, 3, 3])
+            .tensor(F16, &[2, 3, 3])
+            .tensor(F16, &[3, 2, 1])
+            .tensor(F16, &[1])
+            .tensor(U8, &[9])
+            .tensor(F16, &[2, 2, 3])
+            .tensor(U8, &[9])
+            .longs(&[i64::MIN, 0xdf, 1]),
         Operation::ScatterElements => image(&[F16, I32, F16, F16]).longs(&[1, 1, -1]),
         Operation::ScatterNd => block()
             .tensor(F16, &[3, 2, 2])
