@@ -44,7 +44,9 @@ pub use index::{
     GatherElements, GatherNd, OneHot, Reduction, ReverseSequence, ScatterElements, TopK, TopKOrder,
 };
 pub use interpolate::{CoordinateMode, Interpolate, InterpolateMode, NearestMode};
-pub use movement::{Gather, ImagePatches, Pad, PadMode, Permute, ScatterUpdate, SpaceBatch};
+pub use movement::{
+    Gather, ImagePatches, Pad, PadMode, PatchPadding, Permute, ScatterUpdate, SpaceBatch,
+};
 pub use names::operation_of;
 pub use normalize::{EpsilonPlace, Lrn, Mvn1, Mvn6, NormalizeL2, RmsNorm, Softmax};
 pub use operation::{Operation, TensorRole, UnknownOperation};

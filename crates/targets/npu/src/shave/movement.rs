@@ -317,6 +317,17 @@ impl SpaceBatch {
     }
 }
 
+/// Zeros around an image, so that there is a patch for every step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchPadding {
+    /// As many as patches need, an odd one before the image.
+    SameLower,
+    /// As many as patches need, an odd one after the image.
+    SameUpper,
+    /// None.
+    Valid,
+}
+
 /// Patches of height and width, each becoming the channels of one place: channels of x innermost, then columns, then rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImagePatches {
@@ -326,23 +337,27 @@ pub struct ImagePatches {
     pub stride: [u32; 2],
     /// Distance of the places of a patch.
     pub rate: [u32; 2],
-    /// How the border is padded; 2 is not at all.
-    pub padding: u32,
+    /// How the border is padded with zeros.
+    pub padding: PatchPadding,
 }
 
 impl ImagePatches {
     pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Values, Fault> {
-        if self.padding != 2 {
-            return Err(call.unsupported(format_args!("padding mode {}", self.padding)));
-        }
         let (input, output) = (call.input(0)?, call.output(0)?);
         let (x, y) = (Volume::new(call, &input.shape)?, Volume::new(call, output)?);
         let [kernel, stride, rate] =
             [self.kernel, self.stride, self.rate].map(|pair| pair.map(|value| value as usize));
-        let fits = |axis: usize| {
+        // Places that patches take along an axis beyond those of the image.
+        let missing = |axis: usize| {
             let last = (y.sizes[3 + axis] - 1) * stride[axis] + (kernel[axis] - 1) * rate[axis];
-            last < x.sizes[3 + axis]
+            (last + 1).saturating_sub(x.sizes[3 + axis])
         };
+        let before = [0, 1].map(|axis| match self.padding {
+            PatchPadding::SameLower => missing(axis).div_ceil(2),
+            PatchPadding::SameUpper => missing(axis) / 2,
+            PatchPadding::Valid => 0,
+        });
+        let fits = |axis: usize| self.padding != PatchPadding::Valid || missing(axis) == 0;
         if y.sizes[0] != x.sizes[0]
             || y.sizes[1] != x.sizes[1] * kernel[0] * kernel[1]
             || !(fits(0) && fits(1))
@@ -359,27 +374,23 @@ impl ImagePatches {
                 let (down, across) = (patch / kernel[1] * rate[0], patch % kernel[1] * rate[1]);
                 for row in 0..y.sizes[3] {
                     for column in 0..y.sizes[4] {
-                        let at = [
-                            batch,
-                            from,
-                            0,
-                            row * stride[0] + down,
-                            column * stride[1] + across,
-                        ];
-                        picked[y.at([batch, channel, 0, row, column])] = x.at(at);
+                        let v = (row * stride[0] + down).checked_sub(before[0]);
+                        let h = (column * stride[1] + across).checked_sub(before[1]);
+                        let inside = v
+                            .filter(|v| *v < x.sizes[3])
+                            .zip(h.filter(|h| *h < x.sizes[4]));
+                        picked[y.at([batch, channel, 0, row, column])] =
+                            inside.map_or(NOWHERE, |(v, h)| x.at([batch, from, 0, v, h]));
                     }
                 }
             }
         }
-        Ok(pick(&input.values, &picked))
+        Ok(pick_or(&input.values, &picked, 0.0))
     }
 }
 
 /// Repeats along every dim as often as the output has room for.
 pub(super) fn tile(call: Call<'_>) -> Result<Values, Fault> {
-    fn pick<T: Copy>(x: &[T], places: &[usize]) -> Vec<T> {
-        places.iter().map(|at| x[*at]).collect()
-    }
     let (input, output) = (&call.input(0)?.shape, call.output(0)?);
     let fits = |(from, to): (&u32, &u32)| to.is_multiple_of(*from);
     if input.dims.len() != output.dims.len() || !input.dims.iter().zip(&output.dims).all(fits) {
@@ -395,8 +406,5 @@ pub(super) fn tile(call: Call<'_>) -> Result<Values, Fault> {
             .collect();
         stride *= *from as usize;
     }
-    Ok(match &call.input(0)?.values {
-        Values::Float(x) => Values::Float(pick(x, &places)),
-        Values::Integer(x) => Values::Integer(pick(x, &places)),
-    })
+    Ok(pick(&call.input(0)?.values, &places))
 }

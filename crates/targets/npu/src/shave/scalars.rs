@@ -6,7 +6,7 @@ use super::boxes::{NonMaxSuppression, PositionSensitiveRoiPooling, RoiPooling};
 use super::elementwise::Activation;
 use super::index::{GatherNd, OneHot, Reduction, ScatterElements, TopK, TopKOrder};
 use super::interpolate::{CoordinateMode, Interpolate, InterpolateMode, NearestMode};
-use super::movement::{Gather, ImagePatches, Pad, PadMode, SpaceBatch};
+use super::movement::{Gather, ImagePatches, Pad, PadMode, PatchPadding, SpaceBatch};
 use super::normalize::{EpsilonPlace, Lrn, Mvn1, Mvn6, NormalizeL2, Softmax};
 use super::operation::Operation;
 use super::parameters::{MAX_SIZE, MAX_WINDOW, Parameters};
@@ -118,7 +118,14 @@ pub(super) fn image_patches(reader: &mut Reader<'_>) -> Result<Parameters, Argum
         kernel: reader.array("kernel", 1, MAX_WINDOW)?,
         stride: reader.array("stride", 1, MAX_WINDOW)?,
         rate: reader.array("rate", 1, MAX_WINDOW)?,
-        padding: reader.between("padding", 0, 2)? as u32,
+        padding: reader.choice(
+            "padding",
+            &[
+                PatchPadding::SameLower,
+                PatchPadding::SameUpper,
+                PatchPadding::Valid,
+            ],
+        )?,
     }))
 }
 

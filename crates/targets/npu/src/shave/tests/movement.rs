@@ -116,6 +116,20 @@ fn patches_have_channels_innermost() {
     assert_eq!(found, [0.0, 6.0, 2.0, 8.0, 3.0, 9.0, 5.0, 11.0]);
 }
 
+/// Patches of two at every place of three: one of them has a zero, at the end or at the beginning.
+#[test]
+fn patches_reach_over_the_border() {
+    let patches = |padding: i64| {
+        block()
+            .tensor(F16, &[3, 1, 1, 1])
+            .tensor(F16, &[3, 1, 2, 1])
+            .longs(&[1, 2, 1, 1, 1, 1, padding])
+            .floats(Operation::ImagePatches, &[float(&[1.0, 2.0, 3.0])])
+    };
+    assert_eq!(patches(0), [0.0, 1.0, 2.0, 1.0, 2.0, 3.0]);
+    assert_eq!(patches(1), [1.0, 2.0, 3.0, 2.0, 3.0, 0.0]);
+}
+
 #[test]
 fn adaptive_pools_cut_by_the_sizes() {
     let tensors = |elements: &[u32]| {
