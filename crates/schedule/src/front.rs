@@ -27,6 +27,10 @@ pub enum Layout {
     Split(i64),
     /// N, G, L, d: G · d channels.
     Heads(i64),
+    /// N, L, P, G, d: P · G · d channels.
+    Parts(i64, i64),
+    /// P, N, G, L, d: P · G · d channels.
+    Stacked(i64, i64),
 }
 
 /// An input of the network.
@@ -49,9 +53,11 @@ pub enum Source {
     Input(usize),
     /// A layer.
     Layer(usize),
+    /// A constant that is no layer's weights.
+    Constant(usize),
 }
 
-/// Channels of an input or a layer's result.
+/// Channels of an input, a layer's result or a constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
     /// Whose.
@@ -75,6 +81,19 @@ pub struct Operand {
     pub name: Option<Rc<str>>,
 }
 
+impl Operand {
+    /// The operand stored in another way.
+    #[must_use]
+    pub fn stored_as(&self, stored: Quantisation) -> Operand {
+        let mut operand = self.clone();
+        for piece in &mut operand.pieces {
+            piece.through.extend(self.quantisation);
+        }
+        operand.quantisation = Some(stored);
+        operand
+    }
+}
+
 /// A constant tensor: its numbers, or what is missing.
 #[derive(Clone, Debug)]
 pub struct Numbers {
@@ -86,9 +105,11 @@ pub struct Numbers {
     pub scales: Option<(Rc<Vec<f64>>, usize)>,
 }
 
-/// A constant beside an activation, element by element.
+/// A constant that stands beside activations, element by element, or is joined with one. One operation reads it.
 #[derive(Clone, Debug)]
 pub struct Table {
+    /// `constant_` and the name of the node that reads it.
+    pub name: String,
     /// In the order of channels, rows, columns, or the tensor and the file that are not there.
     pub values: Result<Rc<Vec<f64>>, String>,
     /// Channels, rows, columns; 1 where one is for all.
@@ -204,12 +225,10 @@ pub enum Action {
     MaxPool(Window),
     /// The mean of a window; whether what is padded counts.
     AveragePool(Window, bool),
-    /// Two operands.
+    /// Two operands, the second of which may be a constant.
     Combine(Arithmetic),
     /// An operand and a constant: one number, or one for each channel.
     Constant(Arithmetic, Numbers),
-    /// An operand and a constant, element by element.
-    Table(Arithmetic, Table),
     /// Over the features of each position, by groups.
     Softmax(i64),
     /// Over the features of each position: factor, offset, what is added to the variance.
@@ -218,8 +237,23 @@ pub enum Action {
     Affine(Numbers, Numbers),
     /// A function of each element.
     Function(Function),
+    /// Elements in other places.
+    Move(Move),
+}
+
+/// How elements move. Axes are channels, rows, columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
     /// Channels and rows exchanged.
-    Transpose,
+    Exchange,
+    /// From here on along an axis.
+    Slice(usize, i64),
+    /// Operands one after another along an axis.
+    Concat(usize),
+    /// The same elements in the order of channels, rows, columns.
+    Reshape,
+    /// Every row and column so many times.
+    Repeat([i64; 2]),
 }
 
 /// What a layer does.
@@ -244,6 +278,8 @@ pub struct Front {
     pub network: Network,
     /// What goes in.
     pub inputs: Vec<Input>,
+    /// Constants that layers read beside activations.
+    pub constants: Vec<Table>,
     /// What each layer does.
     pub operations: Vec<Operation>,
     /// What comes out: channels of layers.

@@ -57,6 +57,7 @@ pub fn read(bytes: &[u8], batch: i64, _: Beside<'_>) -> Result<Front, Refused> {
     Ok(Front {
         network,
         inputs: reader.inputs,
+        constants: Vec::new(),
         operations: reader.operations,
         outputs,
     })
@@ -228,7 +229,7 @@ impl Reader {
             let sources = operands.iter().flat_map(|operand| &operand.pieces);
             let layers = sources.filter_map(|piece| match piece.source {
                 Source::Layer(layer) => Some(layer),
-                Source::Input(_) => None,
+                Source::Input(_) | Source::Constant(_) => None,
             });
             let mut layers: Vec<usize> = layers.collect();
             layers.sort_unstable();

@@ -18,7 +18,7 @@ pub enum Kind {
     Eltwise,
     /// A function of each element, or of the elements of a position.
     PointToPoint,
-    /// Axes exchanged.
+    /// Axes exchanged, or elements moved in another way.
     Transpose,
 }
 

@@ -166,6 +166,10 @@ impl Builder<'_> {
         let mut combined: Option<Tensor> = None;
         for (operand, of) in viewed.operands.iter().enumerate() {
             let need = self.view.needs(layer, operand, &block);
+            // Of what is joined, this box may need nothing.
+            if need.iter().any(|[low, high]| low >= high) {
+                continue;
+            }
             let sources = self.sources(layer, operand, core, &need, id);
             let transfers = sources.iter().map(|source| source.transfer).collect();
             let last = sources.iter().map(|source| source.transfer).max();

@@ -1,12 +1,13 @@
 //! Layers of the front-end file: what each of them computes, and its arrays.
 
-use super::lowered::Reach;
+use super::lowered::{Reach, axis_of_boxes};
 use super::view::Producer;
 use super::written::{Placement, Writer, npy};
-use crate::front::{Action, Activation, Arithmetic, Function, Quantisation, Table, Window};
+use crate::front::{Action, Activation, Arithmetic, Function, Move, Quantisation, Window};
 use crate::network::Layer;
 use chipless_gemini::schedule::LayerType;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 impl Writer<'_> {
     /// A layer of the network.
@@ -14,18 +15,18 @@ impl Writer<'_> {
         let front = self.front;
         let (layer, operation) = (&front.network.layers[index], &front.operations[index]);
         let here = Placement::Layer(index);
+        let own = self.scales.layers[index];
         let (mut from, mut taken) = (Vec::new(), Vec::new());
         for operand in &operation.operands {
-            let (producer, quantisation) = self.operand(operand, Placement::Before(index));
+            // What moves is stored as the result is before it moves.
+            let operand = match operation.action {
+                Action::Move(_) => Cow::Owned(operand.stored_as(own)),
+                _ => Cow::Borrowed(operand),
+            };
+            let (producer, quantisation) = self.operand(&operand, Placement::Before(index));
             from.push(producer);
             taken.push(quantisation);
         }
-        if let Action::Table(_, table) = &operation.action {
-            let (constant, quantisation) = self.table(index, table);
-            from.push(constant);
-            taken.push(quantisation);
-        }
-        let own = self.scales.layers[index];
         let mut value = self.value(
             &layer.name,
             operation_name(&operation.action),
@@ -102,12 +103,11 @@ impl Writer<'_> {
                     with_constant(*arithmetic, &values, layer.output[0], &mut value);
                 }
             }
-            Action::Transpose => {
+            Action::Move(how) => {
                 kind = LayerType::Dt;
-                reach = Reach::Transpose;
-                value["perm"] = json!([0, 2, 1, 3]);
+                reach = self.moved_as(*how, &from, layer.output, &mut value);
             }
-            Action::Combine(_) | Action::Table(..) => {
+            Action::Combine(_) => {
                 let extents = |of: &Producer| {
                     let [c, h, w] = self.extents(*of);
                     [c, self.images(*of), h, w]
@@ -118,15 +118,10 @@ impl Writer<'_> {
         }
         if kind == LayerType::Vp {
             let combined = match operation.action {
-                Action::Combine(arithmetic) | Action::Table(arithmetic, _) => Some(arithmetic),
+                Action::Combine(arithmetic) => Some(arithmetic),
                 _ => None,
             };
             value["module_list"] = stages(&taken, own, combined);
-        } else if kind == LayerType::Dt && taken[0] != own {
-            return Err(format!(
-                "`{}` stores its result in another way than its operand, which is not supported",
-                layer.name
-            ));
         }
         activation(operation.activation, kind, &mut value);
         let at = self.push(
@@ -143,26 +138,42 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A constant as an operand, and how it is stored.
-    fn table(&mut self, index: usize, table: &Table) -> (Producer, Quantisation) {
-        let name = format!("constant_{}", plain(&self.front.network.layers[index].name));
-        let mut quantisation = Quantisation {
-            scale: 1.0,
-            zero: 0.0,
-        };
-        if let Some((stored, values)) = &self.scales.tables[index] {
-            quantisation = *stored;
-            let [c, h, w] = table.extents.map(|extent| extent as u64);
-            if let Ok(arrays) = &mut self.written.arrays {
-                match npy(&[1, c, h, w], values) {
-                    Ok(bytes) => arrays.push((format!("{name}.npy"), bytes)),
-                    Err(error) => self.written.arrays = Err(error),
-                }
+    /// How elements move: what the front-end file says of it, and what a box of the result needs.
+    pub(super) fn moved_as(
+        &self,
+        how: Move,
+        from: &[Producer],
+        output: [i64; 3],
+        value: &mut Value,
+    ) -> Reach {
+        match how {
+            Move::Exchange => {
+                value["perm"] = json!([0, 2, 1, 3]);
+                Reach::Transpose
+            }
+            Move::Slice(axis, first) => {
+                value["starts"] = json!([first]);
+                value["ends"] = json!([first + output[axis]]);
+                value["axes"] = json!([axis + 1]);
+                value["steps"] = json!([1]);
+                Reach::Slice(axis_of_boxes(axis), first)
+            }
+            Move::Concat(axis) => {
+                value["axis"] = json!(axis + 1);
+                let mut end = 0;
+                let ranges = from.iter().map(|producer| {
+                    let first = end;
+                    end += self.extents(*producer)[axis];
+                    ([first, end], self.images(*producer) == 1)
+                });
+                Reach::Concat(axis_of_boxes(axis), ranges.collect())
+            }
+            Move::Reshape => Reach::Whole(self.extents(from[0])),
+            Move::Repeat(times) => {
+                value["scales"] = json!(times);
+                Reach::Repeat(times)
             }
         }
-        self.written.constants.push((name, table.extents));
-        let constant = Producer::Constant(self.written.constants.len() - 1);
-        (constant, quantisation)
     }
 
     fn weighted(&mut self, index: usize, window: &Window, taken: Quantisation, value: &mut Value) {
@@ -255,7 +266,7 @@ fn parameters(function: Function, value: &mut Value) {
 }
 
 /// A file name.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     name.chars()
         .map(|c| {
             if c.is_ascii_alphanumeric() || "._-".contains(c) {
@@ -344,21 +355,21 @@ pub(super) fn operation_name(action: &Action) -> &'static str {
         Action::Product => "matmul",
         Action::MaxPool(_) => "max_pool2d",
         Action::AveragePool(..) => "avg_pool2d",
-        Action::Combine(Arithmetic::Add) | Action::Table(Arithmetic::Add, _) => "element_wise_add",
-        Action::Combine(Arithmetic::Subtract) | Action::Table(Arithmetic::Subtract, _) => {
-            "element_wise_sub"
-        }
-        Action::Combine(Arithmetic::Multiply) | Action::Table(Arithmetic::Multiply, _) => {
-            "element_wise_mult"
-        }
-        Action::Combine(Arithmetic::Divide) | Action::Table(Arithmetic::Divide, _) => "div",
+        Action::Combine(Arithmetic::Add) => "element_wise_add",
+        Action::Combine(Arithmetic::Subtract) => "element_wise_sub",
+        Action::Combine(Arithmetic::Multiply) => "element_wise_mult",
+        Action::Combine(Arithmetic::Divide) => "div",
         Action::Softmax(_) => "softmax",
         Action::LayerNorm(..) => "layer_norm",
         Action::Constant(..) | Action::Affine(..) | Action::Function(Function::Identity) => {
             "quantize"
         }
         Action::Function(function) => function_name(*function),
-        Action::Transpose => "permute",
+        Action::Move(Move::Exchange) => "permute",
+        Action::Move(Move::Slice(..)) => "slice",
+        Action::Move(Move::Concat(_)) => "concat",
+        Action::Move(Move::Reshape) => "reshape",
+        Action::Move(Move::Repeat(_)) => "resize",
     }
 }
 

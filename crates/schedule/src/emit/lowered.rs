@@ -28,10 +28,17 @@ pub(crate) enum Reach {
     Transpose,
     /// Everything of the image.
     Whole([i64; 3]),
-    /// Channels from here on.
-    Slice(i64),
-    /// Operands that follow each other along the channels: where each begins and ends.
-    Concat(Vec<Range>),
+    /// From here on along an axis of boxes.
+    Slice(usize, i64),
+    /// Operands that follow each other along an axis of boxes: where each begins and ends, and whether it has one image for all.
+    Concat(usize, Vec<(Range, bool)>),
+    /// Rows and columns so many times.
+    Repeat([i64; 2]),
+}
+
+/// The axis of boxes (channels, images, rows, columns) of channels, rows or columns.
+pub(crate) const fn axis_of_boxes(axis: usize) -> usize {
+    if axis == 0 { 0 } else { axis + 1 }
 }
 
 impl Reach {
@@ -81,10 +88,25 @@ impl Reach {
             Reach::Whole([channels, rows, columns]) => {
                 [[0, *channels], n, [0, *rows], [0, *columns]]
             }
-            Reach::Slice(first) => [c.map(|channel| channel + first), n, h, w],
-            Reach::Concat(ranges) => {
-                let [first, end] = ranges[operand];
-                [[c[0].max(first) - first, c[1].min(end) - first], n, h, w]
+            Reach::Slice(axis, first) => {
+                let mut needs = *block;
+                needs[*axis] = needs[*axis].map(|at| at + first);
+                needs
+            }
+            Reach::Concat(axis, operands) => {
+                let ([first, end], one_image) = operands[operand];
+                let mut needs = *block;
+                let [low, high] = block[*axis];
+                needs[*axis] = [low.max(first) - first, high.min(end) - first];
+                if one_image {
+                    needs[1] = [0, 1];
+                }
+                needs
+            }
+            Reach::Repeat([rows, columns]) => {
+                let side =
+                    |range: Range, times: i64| [range[0] / times, (range[1] - 1) / times + 1];
+                [c, n, side(h, *rows), side(w, *columns)]
             }
         }
     }

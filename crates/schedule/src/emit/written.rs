@@ -1,10 +1,10 @@
 //! The network as it is executed: every layer of the front-end file with its arrays, the ones that only move elements among them.
 
-use super::layers::stages;
+use super::layers::{plain, stages};
 use super::lowered::Reach;
-use super::scales::{Scales, scales, taken};
+use super::scales::{PLAIN, Scales, scales, taken};
 use super::view::{Operand as ViewOperand, Part, Producer, Viewed};
-use crate::front::{Front, Operand, Piece, Quantisation, Source};
+use crate::front::{Front, Move, Operand, Piece, Quantisation, Source};
 use chipless_gemini::schedule::LayerType;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
@@ -48,17 +48,13 @@ impl Written {
         let missing = found.as_ref().err().cloned();
         // Where weights are not there, shapes suffice for a schedule.
         let known = found.is_ok();
-        let plain = Quantisation {
-            scale: 1.0,
-            zero: 0.0,
-        };
         let scales = match found {
             Ok(scales) => scales,
             Err(text) if text.contains("which is not there") => Scales {
-                inputs: vec![plain; front.inputs.len()],
-                layers: vec![plain; front.network.layers.len()],
+                inputs: vec![PLAIN; front.inputs.len()],
+                layers: vec![PLAIN; front.network.layers.len()],
                 constants: vec![None; front.network.layers.len()],
-                tables: vec![None; front.network.layers.len()],
+                tables: vec![None; front.constants.len()],
             },
             Err(text) => return Err(text),
         };
@@ -78,11 +74,16 @@ impl Written {
                     .iter()
                     .map(|input| input.name.clone())
                     .collect(),
-                constants: Vec::new(),
+                constants: front
+                    .constants
+                    .iter()
+                    .map(|table| (plain(&table.name), table.extents))
+                    .collect(),
                 values: IndexMap::new(),
                 arrays: missing.map_or_else(|| Ok(Vec::new()), Err),
             },
         };
+        writer.tables();
         for index in 0..front.network.layers.len() {
             writer.layer(index)?;
         }
@@ -182,6 +183,10 @@ impl Writer<'_> {
         match source {
             Source::Input(input) => self.scales.inputs[input],
             Source::Layer(layer) => self.scales.layers[layer],
+            Source::Constant(constant) => {
+                let stored = self.scales.tables[constant].as_ref();
+                stored.map_or(PLAIN, |(stored, _)| *stored)
+            }
         }
     }
 
@@ -189,6 +194,7 @@ impl Writer<'_> {
         match source {
             Source::Input(input) => Producer::Input(input),
             Source::Layer(layer) => Producer::Layer(self.place[layer]),
+            Source::Constant(constant) => Producer::Constant(constant),
         }
     }
 
@@ -196,6 +202,21 @@ impl Writer<'_> {
         match source {
             Source::Input(input) => self.front.inputs[input].extents[0],
             Source::Layer(layer) => self.front.network.layers[layer].output[0],
+            Source::Constant(constant) => self.front.constants[constant].extents[0],
+        }
+    }
+
+    /// The arrays of constants beside activations.
+    fn tables(&mut self) {
+        for ((name, extents), stored) in self.written.constants.iter().zip(&self.scales.tables) {
+            let (Ok(arrays), Some((_, values))) = (&mut self.written.arrays, stored) else {
+                continue;
+            };
+            let [c, h, w] = extents.map(|extent| extent as u64);
+            match npy(&[1, c, h, w], values) {
+                Ok(bytes) => arrays.push((format!("{name}.npy"), bytes)),
+                Err(error) => self.written.arrays = Err(error),
+            }
         }
     }
 
@@ -219,21 +240,14 @@ impl Writer<'_> {
             if let Some(at) = self.moved.get(&key) {
                 return (Producer::Layer(*at), wanted);
             }
-            let mut ranges = Vec::new();
-            let mut channel = 0;
-            for part in &parts {
-                let more = self.extents(*part)[0];
-                ranges.push([channel, channel + more]);
-                channel += more;
-            }
             let [_, h, w] = operand.extents;
+            let channels = parts.iter().map(|part| self.extents(*part)[0]).sum();
             let at = self.move_layer(
                 ("concat", operand.name.as_deref()),
                 &parts,
-                [channel, h, w],
-                Reach::Concat(ranges),
+                [channels, h, w],
                 reader,
-                |value| value["axis"] = json!(1),
+                |writer, value| writer.moved_as(Move::Concat(0), &parts, [channels, h, w], value),
             );
             self.moved.insert(key, at);
             return (Producer::Layer(at), wanted);
@@ -262,19 +276,10 @@ impl Writer<'_> {
             let known = self.moved.get(&key(stored, 0)).copied();
             let at = known.unwrap_or_else(|| {
                 let [first, end] = piece.channels;
-                self.move_layer(
-                    ("slice", name),
-                    &[whole],
-                    [end - first, h, w],
-                    Reach::Slice(first),
-                    reader,
-                    |value| {
-                        value["starts"] = json!([first]);
-                        value["ends"] = json!([end]);
-                        value["axes"] = json!([1]);
-                        value["steps"] = json!([1]);
-                    },
-                )
+                let part = [end - first, h, w];
+                self.move_layer(("slice", name), &[whole], part, reader, |writer, value| {
+                    writer.moved_as(Move::Slice(0, first), &[whole], part, value)
+                })
             });
             self.moved.insert(key(stored, 0), at);
             producer = Producer::Layer(at);
@@ -291,9 +296,11 @@ impl Writer<'_> {
                     ("quantize", None),
                     &[producer],
                     extents,
-                    Reach::Same,
                     reader,
-                    |value| value["module_list"] = modules,
+                    |_, value| {
+                        value["module_list"] = modules;
+                        Reach::Same
+                    },
                 )
             });
             self.moved.insert(key(*next, steps), at);
@@ -308,9 +315,8 @@ impl Writer<'_> {
         (operation, node): (&str, Option<&str>),
         from: &[Producer],
         output: [i64; 3],
-        reach: Reach,
         reader: Placement,
-        more: impl FnOnce(&mut Value),
+        more: impl FnOnce(&Self, &mut Value) -> Reach,
     ) -> usize {
         let base = format!(
             "{operation}_of_{}",
@@ -337,7 +343,7 @@ impl Writer<'_> {
             LayerType::Dt
         };
         let mut value = self.value(&name, operation, from, output);
-        more(&mut value);
+        let reach = more(self, &mut value);
         self.push(name, kind, output, from, reach, None, reader, value)
     }
 
@@ -390,13 +396,10 @@ impl Writer<'_> {
         value: Value,
     ) -> usize {
         let at = self.written.layers.len();
-        let mut channel = 0;
-        let concat = matches!(reach, Reach::Concat(_));
         let operands = from
             .iter()
             .map(|producer| {
                 let channels = self.extents(*producer)[0];
-                channel += channels;
                 ViewOperand {
                     parts: vec![Part {
                         producer: *producer,
@@ -407,7 +410,6 @@ impl Writer<'_> {
                 }
             })
             .collect();
-        debug_assert!(!concat || channel == output[0]);
         for producer in from {
             if let Producer::Layer(layer) = producer {
                 let producer = self.written.layers[*layer].name.clone();

@@ -67,9 +67,9 @@ pub(crate) fn bounds(costs: &Costs<'_>) -> Bounds {
         let constant = layer.weights_from.is_empty();
         let own = if constant { facts.weights } else { 0 };
         let written = if facts.readers.is_empty() { out } else { 0 };
-        // Operands of an element-wise layer that both come from outside are loaded as one.
+        // Operands that lie over each other and both come from outside are loaded as one; so is what is joined along rows.
         let outside = match layer.kind {
-            Kind::Eltwise => facts.external_channels.min(layer.output[0]),
+            Kind::Eltwise | Kind::Transpose => facts.external_channels.min(layer.output[0]),
             _ => facts.external_channels,
         };
         dram += (own - (batch - 1)).max(0) + read(network, index, outside) * batch + written;

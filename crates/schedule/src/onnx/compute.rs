@@ -10,7 +10,7 @@ use crate::network::Kind;
 use std::rc::Rc;
 
 /// The operations of ONNX that are read.
-pub(super) const SUPPORTED: [&str; 46] = [
+pub(super) const SUPPORTED: [&str; 51] = [
     "Conv",
     "Gemm",
     "MatMul",
@@ -57,6 +57,11 @@ pub(super) const SUPPORTED: [&str; 46] = [
     "Gather",
     "Sqrt",
     "ConstantOfShape",
+    "Expand",
+    "Equal",
+    "Where",
+    "Resize",
+    "Upsample",
 ];
 
 impl<'g> Reader<'g> {
@@ -294,7 +299,13 @@ impl<'g> Reader<'g> {
 
     fn global_pool(&mut self, largest: bool, inputs: &[Option<Known>]) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
-        let [c, rows, columns] = map(&x)?;
+        map(&x)?;
+        Ok(self.pool_all(largest, &x))
+    }
+
+    /// A pooling of all rows and columns.
+    fn pool_all(&mut self, largest: bool, x: &Value) -> Known {
+        let [c, rows, columns] = x.extents;
         let window = Window {
             kernel: [rows, columns],
             stride: [rows, columns],
@@ -307,13 +318,7 @@ impl<'g> Reader<'g> {
         } else {
             Action::AveragePool(window, false)
         };
-        Ok(Known::Value(self.layer(
-            layer,
-            &[&x],
-            None,
-            action,
-            x.layout,
-        )))
+        Known::Value(self.layer(layer, &[x], None, action, x.layout))
     }
 
     fn mean(&mut self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
@@ -330,12 +335,13 @@ impl<'g> Reader<'g> {
         let whole = match x.layout {
             Layout::Map => axes == [2, 3],
             Layout::Line => axes == [2],
+            Layout::Sequence => axes == [1],
             _ => false,
         };
         if !whole {
             return Err("a mean over other axes than rows and columns is not supported".to_owned());
         }
-        let mean = self.global_pool(false, inputs)?;
+        let mean = self.pool_all(false, &x.clone());
         Ok(match mean {
             Known::Value(value) if attributes.int("keepdims") == Some(0) => Known::Value(Value {
                 layout: Layout::Vector,

@@ -101,6 +101,7 @@ impl<'g> Reader<'g> {
         let whole = |piece: &Piece| match piece.source {
             Source::Layer(layer) => piece.channels == [0, self.layers[layer].output[0]],
             Source::Input(input) => piece.channels == [0, self.inputs[input].extents[0]],
+            Source::Constant(_) => false,
         };
         if sources.len() == value.pieces.len() && value.pieces.iter().all(whole) {
             return value;
@@ -188,6 +189,8 @@ pub(super) fn table(x: &Value, constant: Numbers) -> Option<Table> {
         Layout::Vector => vec![(channel * h + row) * w + column],
         Layout::Split(groups) => vec![row, channel / (c / groups), channel % (c / groups)],
         Layout::Heads(groups) => vec![channel / (c / groups), row, channel % (c / groups)],
+        // Nothing stands beside them.
+        Layout::Parts(..) | Layout::Stacked(..) => Vec::new(),
     };
     let index = |at: [i64; 3]| {
         let along = place(at).into_iter().zip(&shape);
@@ -200,6 +203,7 @@ pub(super) fn table(x: &Value, constant: Numbers) -> Option<Table> {
         Layout::Sequence => &[1, 0],
         Layout::Split(_) => &[1, 0, 0],
         Layout::Heads(_) => &[0, 1, 0],
+        Layout::Parts(..) | Layout::Stacked(..) => return None,
     };
     let mut extents = [1; 3];
     for (side, _) in sides.iter().zip(&shape).filter(|(_, extent)| **extent > 1) {
@@ -219,6 +223,7 @@ pub(super) fn table(x: &Value, constant: Numbers) -> Option<Table> {
         Rc::new(all)
     };
     Some(Table {
+        name: String::new(),
         values: constant.values.map(spread),
         extents,
         scale,

@@ -9,7 +9,7 @@ use std::rc::Rc;
 const INTEGERS: [i32; 2] = [6, 7];
 
 /// Operations that are computed where everything that they read is constant; `Shape` reads any tensor.
-const FOLDED: [&str; 16] = [
+const FOLDED: [&str; 19] = [
     "Shape",
     "Gather",
     "Concat",
@@ -25,6 +25,9 @@ const FOLDED: [&str; 16] = [
     "Div",
     "Sqrt",
     "ConstantOfShape",
+    "Expand",
+    "Equal",
+    "Where",
     "QuantizeLinear",
 ];
 
@@ -40,9 +43,7 @@ impl Reader<'_> {
             return None;
         }
         if let ("Shape", Some(Some(Known::Value(value)))) = (kind, inputs.first()) {
-            let mut dims = vec![self.batch];
-            dims.extend(value.dims());
-            return Some(Ok(self.shape(attributes, &dims)));
+            return Some(Ok(self.shape(attributes, &value.shape(self.batch))));
         }
         let mut constants = Vec::new();
         for input in inputs {
@@ -63,6 +64,13 @@ impl Reader<'_> {
             "Shape" => Ok(self.shape(attributes, &first.shape)),
             "Transpose" => transpose(first, scales, attributes),
             "QuantizeLinear" => quantise(inputs, attributes),
+            "Expand" if scales.is_none_or(|(scales, _)| scales.len() == 1) => {
+                let shape = constants.get(1).ok_or("its shape is missing");
+                let expanded = shape
+                    .map_err(str::to_owned)
+                    .and_then(|(shape, _)| expand(first, shape));
+                expanded.map(|constant| Known::Constant(constant, scales.cloned()))
+            }
             _ if constants.iter().any(|(_, scales)| scales.is_some()) => {
                 Err("of a quantised constant it is not supported".to_owned())
             }
@@ -251,7 +259,11 @@ fn folded(
     match kind {
         "Cast" => cast(first, attributes.int("to").unwrap_or(1)),
         "Sqrt" => each(first, f64::sqrt),
-        "Add" | "Sub" | "Mul" | "Div" => combined(kind, first, second()?),
+        "Add" | "Sub" | "Mul" | "Div" | "Equal" => combined(kind, first, second()?),
+        "Where" => {
+            let other = constants.get(2).copied().ok_or("an input is missing")?;
+            chosen(first, second()?, other)
+        }
         "Reshape" => {
             let mut shape = Reader::whole(second()?)?;
             for (at, extent) in shape
@@ -377,6 +389,7 @@ fn combined(kind: &str, a: &Constant, b: &Constant) -> Result<Constant, String> 
         "Add" => Ok(x + y),
         "Sub" => Ok(x - y),
         "Mul" => Ok(x * y),
+        "Equal" => Ok(f64::from(u8::from(x - y == 0.0))),
         _ if y == 0.0 => Err("a division by zero".to_owned()),
         _ if whole => Ok((x / y).trunc()),
         _ => Ok(x / y),
@@ -397,6 +410,47 @@ fn combined(kind: &str, a: &Constant, b: &Constant) -> Result<Constant, String> 
         data: Data::There(Rc::new(numbers?)),
         kind: a.kind,
         ..larger.clone()
+    })
+}
+
+/// A constant with each element repeated along the axes where it has one and the shape has more.
+fn expand(constant: &Constant, shape: &Constant) -> Result<Constant, String> {
+    let given = Reader::whole(shape)?;
+    let rank = given.len().max(constant.shape.len());
+    let aligned = |extents: &[i64]| [&vec![1; rank - extents.len()][..], extents].concat();
+    let (from, to) = (aligned(&constant.shape), aligned(&given));
+    let fits = |(from, to): (&i64, &i64)| *to > 0 && (*from == 1 || *to == 1 || from == to);
+    if !from.iter().zip(&to).all(fits) {
+        return Err(format!("{:?} as {given:?}", constant.shape));
+    }
+    let whole = Constant {
+        shape: from.clone(),
+        ..constant.clone()
+    };
+    let extents = from.iter().zip(&to).map(|(from, to)| *from.max(to));
+    taken(&whole, extents.collect(), |place| {
+        let along = place.iter().zip(&from);
+        Some(along.map(|(at, extent)| at % extent).collect())
+    })
+}
+
+/// Elements of the one constant where the condition holds, of the other where it does not.
+fn chosen(condition: &Constant, yes: &Constant, no: &Constant) -> Result<Constant, String> {
+    let (which, yes_there, no_there) = (condition.numbers()?, yes.numbers()?, no.numbers()?);
+    let [first, rest @ ..] = [condition, yes, no].map(|constant| &constant.shape);
+    if rest.iter().any(|shape| *shape != first) {
+        return Err(format!(
+            "of constants of {first:?} and {rest:?} it is not supported"
+        ));
+    }
+    let sides = yes_there.iter().zip(no_there.iter());
+    let chosen = which
+        .iter()
+        .zip(sides)
+        .map(|(which, (yes, no))| if *which == 0.0 { *no } else { *yes });
+    Ok(Constant {
+        data: Data::There(Rc::new(chosen.collect())),
+        ..yes.clone()
     })
 }
 

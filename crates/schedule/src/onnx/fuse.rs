@@ -139,14 +139,21 @@ impl<'g> Reader<'g> {
         {
             return Err(format!("the divisor `{}` contains 0", constant.name));
         }
-        let action = if single || along_channels {
-            Action::Constant(arithmetic, numbers)
-        } else {
-            let stored = Self::numbers(constant, scales);
-            let table = table(x, stored).ok_or_else(|| not_spread(x, constant))?;
-            Action::Table(arithmetic, table)
-        };
-        Ok(self.pointwise(x, action))
+        if single || along_channels {
+            return Ok(self.pointwise(x, Action::Constant(arithmetic, numbers)));
+        }
+        let stored = Self::numbers(constant, scales);
+        let table = table(x, stored).ok_or_else(|| not_spread(x, constant))?;
+        let beside = self.operand_of(table, x.layout);
+        let layer = self.plain(Kind::PointToPoint, x.extents);
+        let action = Action::Combine(arithmetic);
+        Ok(Known::Value(self.layer(
+            layer,
+            &[x, &beside],
+            None,
+            action,
+            x.layout,
+        )))
     }
 
     /// A constant less an activation.
@@ -319,7 +326,7 @@ fn spread(x: &Value, constant: &Constant) -> (bool, bool) {
         Layout::Line => trailing == 1 || channels == 1,
         Layout::Sequence => last,
         Layout::Vector => x.extents[1] * x.extents[2] == 1 && last,
-        Layout::Split(_) | Layout::Heads(_) => false,
+        Layout::Split(_) | Layout::Heads(_) | Layout::Parts(..) | Layout::Stacked(..) => false,
     };
     (count == 1, count == channels && along_channels)
 }

@@ -6,7 +6,7 @@ use super::fuse::Stored;
 use super::proto::{Attribute, Graph, Node, ValueInfo};
 use crate::front::{
     Action, Activation, Front, Input, Layout, Numbers, Operand, Operation, Piece, Quantisation,
-    Source,
+    Source, Table,
 };
 use crate::network::{Kind, Layer, Network};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -60,7 +60,17 @@ impl Value {
             Layout::Vector => vec![c * h * w],
             Layout::Split(g) => vec![h, g, c / g],
             Layout::Heads(g) => vec![g, h, c / g],
+            Layout::Parts(p, g) => vec![h, p, g, c / p / g],
+            Layout::Stacked(p, g) => vec![p, g, h, c / p / g],
         }
+    }
+
+    /// Extents as the file writes them.
+    pub(super) fn shape(&self, batch: i64) -> Vec<i64> {
+        let mut shape = self.dims();
+        let images = usize::from(matches!(self.layout, Layout::Stacked(..)));
+        shape.insert(images, batch);
+        shape
     }
 }
 
@@ -76,6 +86,7 @@ pub(super) struct Reader<'g> {
     pub(super) layers: Vec<Layer>,
     pub(super) operations: Vec<Operation>,
     pub(super) inputs: Vec<Input>,
+    pub(super) constants: Vec<Table>,
     pub(super) name: String,
 }
 
@@ -169,6 +180,7 @@ impl<'g> Reader<'g> {
             layers: Vec::new(),
             operations: Vec::new(),
             inputs: Vec::new(),
+            constants: Vec::new(),
             name: String::new(),
         };
         let mut externals = Externals::default();
@@ -357,6 +369,7 @@ impl<'g> Reader<'g> {
         Ok(Front {
             network,
             inputs: self.inputs,
+            constants: self.constants,
             operations: self.operations,
             outputs,
         })
@@ -557,7 +570,7 @@ impl<'g> Reader<'g> {
         let sources = |value: &Value| {
             let layers = value.pieces.iter().filter_map(|piece| match piece.source {
                 Source::Layer(layer) => Some(layer),
-                Source::Input(_) => None,
+                Source::Input(_) | Source::Constant(_) => None,
             });
             let mut layers: Vec<usize> = layers.collect();
             layers.sort_unstable();
@@ -605,6 +618,30 @@ impl<'g> Reader<'g> {
         Value {
             pieces: vec![Piece {
                 source: Source::Layer(index),
+                channels: [0, extents[0]],
+                through: Vec::new(),
+            }],
+            extents,
+            layout,
+            quantisation: None,
+            stored_as: Stored::Signed,
+            name: None,
+        }
+    }
+
+    /// A constant as an operand of the node that is read.
+    pub(super) fn operand_of(&mut self, mut table: Table, layout: Layout) -> Value {
+        let (base, mut number) = (format!("constant_{}", self.name), 2);
+        table.name.clone_from(&base);
+        while self.constants.iter().any(|other| other.name == table.name) {
+            table.name = format!("{base}_{number}");
+            number += 1;
+        }
+        let extents = table.extents;
+        self.constants.push(table);
+        Value {
+            pieces: vec![Piece {
+                source: Source::Constant(self.constants.len() - 1),
                 channels: [0, extents[0]],
                 through: Vec::new(),
             }],

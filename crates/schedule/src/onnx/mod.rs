@@ -9,6 +9,7 @@ mod elements;
 mod fold;
 mod fuse;
 mod graph;
+mod moves;
 mod proto;
 mod view;
 

@@ -1,11 +1,10 @@
 //! Nodes that change nothing but the view of a tensor, or exchange its axes.
 
-use super::fold::{axis_of, bounds, cuts, product};
+use super::fold::product;
 use super::fuse::Stored;
 use super::graph::{Attributes, Known, Outcome, Reader, Value};
 use super::proto::Node;
-use crate::front::{Action, Layout, Piece};
-use crate::network::Kind;
+use crate::front::Layout;
 
 impl<'g> Reader<'g> {
     pub(super) fn view(
@@ -65,6 +64,8 @@ impl<'g> Reader<'g> {
             "Concat" => self.concat(attributes, inputs),
             "Slice" => self.slice(attributes, inputs),
             "Split" => self.split(node, attributes, inputs),
+            "Gather" => self.gather(attributes, inputs),
+            "Resize" | "Upsample" => self.resize(kind, attributes, inputs),
             "Transpose" => {
                 let output = node.output.first().map_or("", String::as_str);
                 self.transpose(output, attributes, inputs)
@@ -73,7 +74,7 @@ impl<'g> Reader<'g> {
         }
     }
 
-    fn reshape(&self, x: Value, shape: &[i64]) -> Outcome {
+    fn reshape(&mut self, x: Value, shape: &[i64]) -> Outcome {
         let dims = x.dims();
         let all = product(&dims);
         let whole = |d: usize| {
@@ -106,12 +107,25 @@ impl<'g> Reader<'g> {
         let layout = match (x.layout, rest.as_slice()) {
             (_, same) if same == dims => x.layout,
             (Layout::Sequence, [l, g, _]) if *l == h && c % g == 0 => Layout::Split(*g),
+            (Layout::Sequence, [l, p, g, _]) if *l == h && c % (p * g) == 0 => {
+                Layout::Parts(*p, *g)
+            }
             (Layout::Split(_), [l, d]) if *l == h && *d == c => Layout::Sequence,
             (Layout::Map | Layout::Line, [_]) => Layout::Vector,
             (Layout::Vector, [a, b, d]) if [*a, *b, *d] == [c, h, w] => Layout::Map,
-            // A sequence of one is a vector.
+            // Channels stay, rows and columns are counted on.
+            (Layout::Map | Layout::Line, [k, l]) if *k == c && *l == h * w => {
+                return Ok(Known::Value(self.reshaped(&x, [c, h * w, 1], Layout::Line)));
+            }
+            (Layout::Map | Layout::Line, [k, a, b]) if *k == c && a * b == h * w => {
+                return Ok(Known::Value(self.reshaped(&x, [c, *a, *b], Layout::Map)));
+            }
+            // A sequence of one is a vector, and so is one whose features stand together.
             (Layout::Sequence, [_]) if h == 1 => Layout::Vector,
             (Layout::Vector, [1, _]) if h * w == 1 => Layout::Sequence,
+            (Layout::Sequence, [_]) => {
+                return Ok(Known::Value(self.exchange(&x, Layout::Vector)));
+            }
             _ => {
                 return Err(format!(
                     "{dims:?} of each image as {rest:?} is not supported"
@@ -119,100 +133,6 @@ impl<'g> Reader<'g> {
             }
         };
         Ok(Known::Value(Value { layout, ..x }))
-    }
-
-    fn concat(&self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
-        let mut values = Vec::new();
-        for at in 0..inputs.len() {
-            values.push(Self::value(inputs, at)?);
-        }
-        let first = *values.first().ok_or("it has no inputs")?;
-        let rank = first.dims().len() as i64 + 1;
-        let axis = attributes.int("axis").unwrap_or(1);
-        let axis = if axis < 0 { axis + rank } else { axis };
-        let channels = match first.layout {
-            Layout::Map | Layout::Line => 1,
-            Layout::Sequence => 2,
-            Layout::Vector if first.extents[1] * first.extents[2] == 1 => 1,
-            _ => 0,
-        };
-        if axis != channels {
-            return Err(format!(
-                "along the axis {axis} of {:?} it is not supported; only along the channels",
-                first.dims()
-            ));
-        }
-        let alike = |value: &&Value| {
-            value.layout == first.layout && value.extents[1..] == first.extents[1..]
-        };
-        if !values.iter().all(alike) {
-            return Err("its inputs have other extents beside that axis".to_owned());
-        }
-        // Operands that are stored in one way stay so; where they are stored in several, it depends on what stores the result.
-        let quantisation = first
-            .quantisation
-            .filter(|q| values.iter().all(|v| v.quantisation == Some(*q)));
-        let [_, h, w] = first.extents;
-        Ok(Known::Value(Value {
-            pieces: values.iter().flat_map(|value| value.stored()).collect(),
-            extents: [values.iter().map(|value| value.extents[0]).sum(), h, w],
-            layout: first.layout,
-            quantisation,
-            stored_as: first.stored_as,
-            name: Some(self.name.as_str().into()),
-        }))
-    }
-
-    fn slice(&self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
-        let x = Self::value(inputs, 0)?.clone();
-        let list = |at: usize, name: &str| -> Result<Option<Vec<i64>>, String> {
-            match Self::constant(inputs, at)? {
-                Some((constant, _)) => Self::whole(constant).map(Some),
-                None => Ok(attributes.ints(name).map(<[i64]>::to_vec)),
-            }
-        };
-        let mut dims = vec![self.batch];
-        dims.extend(x.dims());
-        let mut cut = x;
-        for (axis, ends) in cuts(list)? {
-            let extent = dims[axis_of(axis, dims.len())?];
-            // An axis that is taken whole is not cut.
-            if bounds(ends, extent) != [0, extent] {
-                cut = part(&cut, axis, ends)?;
-                cut.name = Some(self.name.as_str().into());
-            }
-        }
-        Ok(Known::Value(cut))
-    }
-
-    fn split(
-        &mut self,
-        node: &'g Node,
-        attributes: &Attributes<'_>,
-        inputs: &[Option<Known>],
-    ) -> Outcome {
-        let x = Self::value(inputs, 0)?.clone();
-        let axis = attributes.int("axis").unwrap_or(0);
-        let sizes = match Self::constant(inputs, 1)? {
-            Some((constant, _)) => Self::whole(constant)?,
-            None => match attributes.ints("split") {
-                Some(sizes) => sizes.to_vec(),
-                None => vec![x.extents[0] / node.output.len().max(1) as i64; node.output.len()],
-            },
-        };
-        if sizes.len() != node.output.len()
-            || sizes.iter().sum::<i64>() != x.extents[0]
-            || sizes.iter().any(|size| *size < 1)
-        {
-            return Err(format!("parts of {sizes:?} of {} channels", x.extents[0]));
-        }
-        let mut start = 0;
-        for (output, size) in node.output.iter().zip(sizes) {
-            let value = part(&x, axis, [start, start + size])?;
-            self.known.insert(output.clone(), Known::Value(value));
-            start += size;
-        }
-        Ok(Known::Value(x))
     }
 
     fn transpose(
@@ -229,6 +149,7 @@ impl<'g> Reader<'g> {
             (Layout::Sequence, [0, 2, 1]) if self.is_line(output) => Layout::Line,
             (Layout::Split(groups), [0, 2, 1, 3]) => Layout::Heads(groups),
             (Layout::Heads(groups), [0, 2, 1, 3]) => Layout::Split(groups),
+            (Layout::Parts(parts, groups), [2, 0, 3, 1, 4]) => Layout::Stacked(parts, groups),
             (_, order)
                 if order.iter().zip(0..).all(|(from, to)| *from == to) && !order.is_empty() =>
             {
@@ -245,14 +166,6 @@ impl<'g> Reader<'g> {
         Ok(Known::Value(Value { layout, ..x }))
     }
 
-    /// A layer that exchanges channels and rows.
-    fn exchange(&mut self, x: &Value, layout: Layout) -> Value {
-        let [c, h, _] = x.extents;
-        let mut layer = self.plain(Kind::Transpose, [h, c, 1]);
-        layer.order = [1, 0, 2];
-        self.layer(layer, &[x], None, Action::Transpose, layout)
-    }
-
     /// The last two axes of each head exchanged: a layer for each of them.
     fn exchange_heads(&mut self, x: &Value, groups: i64) -> Outcome {
         let [c, h, w] = x.extents;
@@ -263,7 +176,7 @@ impl<'g> Reader<'g> {
         let (each, name) = (c / groups, self.name.clone());
         let mut pieces = Vec::new();
         for group in 0..groups {
-            let head = part(&x, 2, [group * each, (group + 1) * each])?;
+            let head = self.part(&x, 2, [group * each, (group + 1) * each])?;
             self.name = format!("{name}_head{group}");
             pieces.extend(self.exchange(&head, Layout::Sequence).pieces);
         }
@@ -279,49 +192,7 @@ impl<'g> Reader<'g> {
     }
 }
 
-/// Channels of a tensor.
-fn part(x: &Value, axis: i64, [start, end]: [i64; 2]) -> Result<Value, String> {
-    let rank = x.dims().len() as i64 + 1;
-    let axis = if axis < 0 { axis + rank } else { axis };
-    let of_channels = match x.layout {
-        Layout::Map | Layout::Line => 1,
-        Layout::Sequence => 2,
-        Layout::Vector if x.extents[1] * x.extents[2] == 1 => 1,
-        _ => 0,
-    };
-    let channels = x.extents[0];
-    let [start, end] = bounds([start, end], channels);
-    if axis != of_channels || start >= end {
-        return Err(format!(
-            "[{start}, {end}) along the axis {axis} of {:?} is not supported; only channels are",
-            x.dims()
-        ));
-    }
-    let (mut pieces, mut at) = (Vec::new(), 0);
-    for piece in &x.pieces {
-        let size = piece.channels[1] - piece.channels[0];
-        let (low, high) = (start.max(at), end.min(at + size));
-        if low < high {
-            let channels = [piece.channels[0] + low - at, piece.channels[0] + high - at];
-            pieces.push(Piece {
-                channels,
-                ..piece.clone()
-            });
-        }
-        at += size;
-    }
-    let [_, h, w] = x.extents;
-    Ok(Value {
-        pieces,
-        extents: [end - start, h, w],
-        layout: x.layout,
-        quantisation: x.quantisation,
-        stored_as: x.stored_as,
-        name: None,
-    })
-}
-
-fn squeeze(x: Value, away: bool, axes: &[i64]) -> Outcome {
+pub(super) fn squeeze(x: Value, away: bool, axes: &[i64]) -> Outcome {
     let dims = x.dims();
     let layout = match (x.layout, away, axes) {
         (Layout::Map, true, [] | [2, 3] | [-2, -1]) if dims[1..] == [1, 1] => Layout::Vector,
@@ -333,6 +204,7 @@ fn squeeze(x: Value, away: bool, axes: &[i64]) -> Outcome {
         (Layout::Line, true, [2 | -1]) if dims[1] == 1 => Layout::Vector,
         (Layout::Vector, false, [2 | -1]) if x.extents[1] * x.extents[2] == 1 => Layout::Line,
         (Layout::Sequence, true, [1]) if dims[0] == 1 => Layout::Vector,
+        (Layout::Stacked(1, groups), true, [0]) => Layout::Heads(groups),
         (Layout::Vector, false, [1]) if x.extents[1] * x.extents[2] == 1 => Layout::Sequence,
         _ => return Err(format!("{dims:?} along {axes:?} is not supported")),
     };

@@ -59,12 +59,29 @@ fn arrays(written: &Written) -> HashMap<String, Arrays> {
 
 /// The output of a graph for an input: channels, rows, columns.
 fn computed(graph: Graph, input: &dyn Fn(usize) -> i8) -> Vec<i8> {
+    computed_of(graph, 1, None, input)
+}
+
+/// The result of a node, or the first there is, for so many images.
+pub(crate) fn computed_of(
+    graph: Graph,
+    batch: i64,
+    node: Option<&str>,
+    input: &dyn Fn(usize) -> i8,
+) -> Vec<i8> {
     let (machine, limits) = (machine(), Limits::default());
-    let front = chipless_schedule::onnx::read(&graph.bytes(), 1, &|_| None).unwrap();
-    let written = Written::of(&front, 1, true).unwrap();
+    let front = chipless_schedule::onnx::read(&graph.bytes(), batch, &|_| None).unwrap();
+    let written = Written::of(&front, batch, true).unwrap();
     let never = AtomicBool::new(false);
     let of = (&front.network, &machine);
-    let (_, best) = searched(&written, of, &options(100, 1, 1, 1), &never, &mut |_| {}).unwrap();
+    let (_, best) = searched(
+        &written,
+        of,
+        &options(100, 1, 1, batch),
+        &never,
+        &mut |_| {},
+    )
+    .unwrap();
     let network = Network::read(written.network_text().as_bytes(), &limits).unwrap();
     assert_eq!(errors(&best.text, Some(&network)), [""; 0]);
     let arrays = arrays(&written);
@@ -87,12 +104,14 @@ fn computed(graph: Graph, input: &dyn Fn(usize) -> i8) -> Vec<i8> {
         &mut chipless_sim::Functional::new(&mut storage),
     );
     outcome.end.unwrap();
-    let output = &program.interface.outputs[0];
+    let mut outputs = program.interface.outputs.iter();
+    let output = outputs.find(|port| node.is_none_or(|node| port.name == node));
+    let output = output.unwrap();
     let bytes = storage.bytes(output.buffer);
     bytes.iter().map(|byte| *byte as i8).collect()
 }
 
-fn noise(i: usize) -> i8 {
+pub(crate) fn noise(i: usize) -> i8 {
     (i * 37 % 255) as u8 as i8
 }
 

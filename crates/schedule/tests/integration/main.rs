@@ -1,11 +1,13 @@
 //! The scheduler from files to results.
 
 mod bounds;
+mod busy;
 mod computed;
 mod determinism;
 mod emission;
 mod front;
 mod meaning;
+mod moves;
 mod onnx;
 mod pictured;
 mod random;

@@ -94,6 +94,15 @@ impl Operation {
                 }
                 lower[*axis] = (low - first) as u32;
                 upper[*axis] = (high - 1 - first) as u32;
+                // A constant is the same for all images.
+                if last[0] == 0 {
+                    (lower[0], upper[0]) = (0, 0);
+                }
+            }
+            Kind::Move(Move::Repeat(times)) => {
+                for (d, times) in [2, 3].into_iter().zip(times) {
+                    (lower[d], upper[d]) = (lower[d] / times, upper[d] / times);
+                }
             }
             Kind::Move(Move::Reshape) => (1..4).for_each(all),
         }

@@ -92,6 +92,8 @@ pub(crate) enum Move {
     Concat(usize),
     /// The same elements in the order of C, H, W.
     Reshape,
+    /// Every element so many times along rows and columns.
+    Repeat([u32; 2]),
 }
 
 /// What a stage needs all channels for.
@@ -337,10 +339,14 @@ pub(crate) fn has_weights(layer: &Layer) -> bool {
 pub(crate) fn operands_of(layer: &Layer) -> impl Iterator<Item = &str> {
     let weights = has_weights(layer);
     let names = || layer.previous_layer.iter().map(String::as_str);
+    // What is joined stands in its order; of a constant beside an activation the place says nothing.
+    let joined = layer.operation == "concat";
     let inputs = names()
-        .filter(|name| !is_constant(name) && !name.ends_with("_constant1"))
+        .filter(move |name| {
+            joined && is_constant(name) || !is_constant(name) && !name.ends_with("_constant1")
+        })
         .take(if weights { 1 } else { usize::MAX });
-    inputs.chain(names().filter(move |name| !weights && is_constant(name)))
+    inputs.chain(names().filter(move |name| !weights && !joined && is_constant(name)))
 }
 
 /// Whether a name of `previous_layer` is that of a constant.
@@ -418,6 +424,25 @@ fn moved(layer: &Layer, operands: usize) -> Result<Option<Move>, String> {
                 return Err("input and output have another number of elements".into());
             }
             Move::Reshape
+        }
+        "resize" => {
+            let given = list("scales").ok_or("`scales` is missing")?;
+            let shapes = [&layer.input_shape, &layer.output_shape].map(|shapes| shapes.first());
+            let times = |d: usize| {
+                let times = u32::try_from(given[d]).ok();
+                let [from, to] = shapes.map(|shape| shape.and_then(|s| s.get(d + 2)).copied());
+                times.filter(|times| {
+                    (1..=MOST).contains(times) && from.map(|from| from * u64::from(*times)) == to
+                })
+            };
+            let scales = match given.len() {
+                2 => times(0).zip(times(1)),
+                _ => None,
+            };
+            let (rows, columns) = scales.ok_or_else(|| {
+                format!("`scales` {given:?} are not how often rows and columns are repeated")
+            })?;
+            Move::Repeat([rows, columns])
         }
         _ => return Ok(None),
     }))

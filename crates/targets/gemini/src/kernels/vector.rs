@@ -382,12 +382,17 @@ fn source(operation: &Operation, how: Move, at: [u64; 4]) -> (usize, [u64; 4]) {
             }
             (0, from)
         }
+        Move::Repeat([rows, columns]) => {
+            (from[2], from[3]) = (at[2] / u64::from(rows), at[3] / u64::from(columns));
+            (0, from)
+        }
         Move::Concat(axis) => {
             let mut before = 0;
             for (index, operand) in operation.operands.iter().enumerate() {
                 let end = before + operand.shape[axis];
                 if at[axis] < end {
                     from[axis] = at[axis] - before;
+                    from[0] = from[0].min(operand.shape[0].saturating_sub(1));
                     return (index, from);
                 }
                 before = end;
