@@ -116,8 +116,8 @@ use findings::Findings;
 use footprint::Accesses;
 use order::{End, Order};
 
-/// Tasks from which on a second thread pays.
-const LARGE: usize = 4096;
+/// Tasks of a program from which on a second thread pays.
+pub const LARGE: usize = 4096;
 
 /// Proves a program safe. The error holds every finding, errors first; warnings alone do not stop a program.
 pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<Finding>> {

@@ -145,12 +145,9 @@ waits. JSON is explained in docs/json.md.
 Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot be used, something in it is not \
 supported, or the command was misused.";
 
-/// Tasks from which on a second thread pays.
-const LARGE: usize = 4096;
-
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
-    // Before anything computes: long files are read by several threads. Where nothing may need them they are not started: that takes
-    // longer than to prove a small program.
+    // Before anything computes: long files are read by several threads. A timing run leaves it to rayon to start threads where they are
+    // needed: to start them can take longer than to prove a small program.
     if !arguments.timing_only || arguments.threads.is_some() {
         // None is as many as there are; the stack is that of the main thread.
         let threads = arguments.threads.map_or(0, usize::from);
@@ -291,7 +288,7 @@ impl<'p> Session<'_, 'p> {
             (true, true) => self.keep_time(keep_time()),
             (true, false) => {
                 // A timing run touches no data, so it may start before the proof is there.
-                let (findings, outcome) = if program.tasks.len() < LARGE {
+                let (findings, outcome) = if program.tasks.len() < chipless_verify::LARGE {
                     (verify(program), keep_time())
                 } else {
                     rayon::join(|| verify(program), keep_time)
