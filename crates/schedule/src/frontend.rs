@@ -1,8 +1,8 @@
 //! Reads the front end's own file: layers whose arrays lie beside it and are not needed here.
 
 use crate::front::{
-    Action, Activation, Arithmetic, Front, Function, Input, Layout, Numbers, Operand, Operation,
-    Piece, Quantisation, Source, Window,
+    Action, Activation, Arithmetic, Front, Function, Input, Layout, Move, Numbers, Operand,
+    Operation, Piece, Quantisation, Source, Window,
 };
 use crate::network::{Kind, Layer, Network};
 use crate::onnx::{Beside, Refused};
@@ -145,8 +145,102 @@ fn action(
             Action::LayerNorm(weight.clone(), None, 1e-5),
         ),
         "matmul" => (Kind::GroupConv, Action::Product),
+        "permute" | "slice" | "concat" | "reshape" | "resize" => {
+            (Kind::Transpose, Action::Move(moved(layer, first)?))
+        }
         _ => return Err("the operation is not supported".to_owned()),
     })
+}
+
+/// How a layer moves elements of an input of these channels, rows and columns.
+fn moved(layer: &IrLayer, first: [i64; 3]) -> Result<Move, String> {
+    let list = |key: &str| -> Result<Vec<i64>, String> {
+        let given = layer.other.get(key).and_then(|value| value.as_array());
+        let all = given.and_then(|all| all.iter().map(serde_json::Value::as_i64).collect());
+        all.ok_or_else(|| format!("its `{key}` is missing or no list of whole numbers"))
+    };
+    // Images are the axis before channels, rows and columns.
+    let side = |axis: i64| {
+        let from_front = if axis < 0 { axis + 4 } else { axis };
+        let side = usize::try_from(from_front - 1)
+            .ok()
+            .filter(|side| *side < 3);
+        side.ok_or_else(|| format!("along the axis {axis} it is not supported"))
+    };
+    Ok(match layer.operation.as_str() {
+        "permute" => match list("perm")?[..] {
+            [0, 2, 1, 3] => Move::Exchange,
+            ref perm => return Err(format!("the order {perm:?} of axes is not supported")),
+        },
+        "slice" => {
+            let whole = extents(&layer.output_shape, 0)?;
+            let mut cuts = Vec::new();
+            for (axis, start) in list("axes")?.into_iter().zip(list("starts")?) {
+                let side = side(axis)?;
+                let start = if start < 0 {
+                    start + first[side]
+                } else {
+                    start
+                };
+                if whole[side] != first[side] {
+                    cuts.push((side, start));
+                }
+            }
+            match cuts[..] {
+                [] => Move::Slice(0, 0),
+                [(side, start)] => Move::Slice(side, start),
+                _ => return Err("along several axes it is not supported".to_owned()),
+            }
+        }
+        "concat" => {
+            let axis = layer.other.get("axis").and_then(serde_json::Value::as_i64);
+            if layer.previous_layer.iter().any(|name| is_constant(name)) {
+                return Err("of a constant it is not supported".to_owned());
+            }
+            Move::Concat(side(axis.ok_or("its `axis` is missing")?)?)
+        }
+        "resize" => match list("scales")?[..] {
+            [rows, columns] if rows > 0 && columns > 0 => Move::Repeat([rows, columns]),
+            ref scales => return Err(format!("scales of {scales:?} are not supported")),
+        },
+        _ => Move::Reshape,
+    })
+}
+
+/// Whether elements that move in such a way make a result of this shape.
+fn fits(how: Move, operands: &[Operand], output: [i64; 3]) -> bool {
+    let (shapes, first) = (|| operands.iter().map(|o| o.extents), operands[0].extents);
+    let beside = |axis: usize| (0..3).all(|d| d == axis || shapes().all(|of| of[d] == output[d]));
+    let elements = |of: [i64; 3]| {
+        of.iter()
+            .fold(1_i64, |all, extent| all.saturating_mul(*extent))
+    };
+    let alone = operands.len() == 1;
+    match how {
+        Move::Exchange => alone && output == [first[1], first[0], first[2]],
+        Move::Slice(axis, start) => {
+            let end = start.saturating_add(output[axis]);
+            alone && beside(axis) && start >= 0 && end <= first[axis]
+        }
+        Move::Concat(axis) => {
+            let joined = shapes().fold(0_i64, |sum, of| sum.saturating_add(of[axis]));
+            beside(axis) && joined == output[axis]
+        }
+        Move::Reshape => alone && elements(first) == elements(output),
+        Move::Repeat([rows, columns]) => {
+            let repeated = [
+                first[0],
+                first[1].saturating_mul(rows),
+                first[2].saturating_mul(columns),
+            ];
+            alone && output == repeated
+        }
+    }
+}
+
+/// Whether a name is that of a constant.
+fn is_constant(name: &str) -> bool {
+    name.starts_with("constant") || name.ends_with("_constant1")
 }
 
 /// How far the elements of a kernel lie apart.
@@ -195,12 +289,11 @@ impl Reader {
 
     fn layer(&mut self, name: &str, layer: &IrLayer) -> Result<(), String> {
         let output = extents(&layer.output_shape, 0)?;
-        let constant = |name: &String| name.starts_with("constant") || name.ends_with("_constant1");
         let mut operands = Vec::new();
         for (at, previous) in layer
             .previous_layer
             .iter()
-            .filter(|name| !constant(name))
+            .filter(|name| !is_constant(name))
             .enumerate()
         {
             let of = extents(&layer.input_shape, at)?;
@@ -222,6 +315,14 @@ impl Reader {
         };
         let groups = i64::from(layer.group.unwrap_or(1).max(1));
         let (kind, action) = action(layer, first, window, groups)?;
+        if let Action::Move(how) = action
+            && !fits(how, &operands, output)
+        {
+            let shapes: Vec<[i64; 3]> = operands.iter().map(|operand| operand.extents).collect();
+            return Err(format!(
+                "expected what its inputs {shapes:?} give, found an output of {output:?}"
+            ));
+        }
         if kind == Kind::Eltwise && operands.len() != 2 {
             return Err("it does not read two layers".to_owned());
         }
@@ -258,7 +359,10 @@ impl Reader {
             stride: window.stride,
             groups,
             operands: if kind == Kind::Eltwise { 2 } else { 1 },
-            order: [0, 1, 2],
+            order: match action {
+                Action::Move(Move::Exchange) => [1, 0, 2],
+                _ => [0, 1, 2],
+            },
             previous: of_layers(read),
             weights_from: of_layers(weights),
             external: (external > 0).then_some([external, first[1], first[2]]),

@@ -2,6 +2,12 @@
 
 use crate::computed::{computed_of, noise};
 use crate::onnx::{Graph, Node};
+use crate::{errors, machine, options};
+use chipless_gemini::Network;
+use chipless_model::Limits;
+use chipless_schedule::emit::{Written, searched};
+use chipless_schedule::network::{Kind, Layer};
+use std::sync::atomic::AtomicBool;
 
 /// A graph with an input of this shape.
 fn graph(shape: &[i64]) -> Graph {
@@ -36,6 +42,51 @@ fn rows_and_columns_are_cut_out_and_joined() {
         noise((c * 7 + (h + 3) % 7) * 5 + w + 1)
     });
     assert_eq!(found, want);
+}
+
+#[test]
+fn files_of_the_front_end_move_elements_too() {
+    let mut graph = graph(&[1, 4, 6, 5]);
+    let numbers = [1, 4, 2, 3].map(|number| graph.integers(&[number]));
+    let [one, four, two, three] = numbers.each_ref().map(String::as_str);
+    let scales = graph.floats(&[4], &[1.0, 1.0, 2.0, 3.0]);
+    let flat = graph.integers(&[0, 4, -1]);
+    graph.add(&Node::new("Relu", "relu", &["input"]));
+    graph.add(&Node::new("Resize", "large", &["relu", "", &scales]));
+    graph.add(&Node::new("Slice", "rows", &["large", one, four, two]));
+    graph.add(&Node::new("Slice", "columns", &["rows", one, four, three]));
+    graph.add(&Node::new("Slice", "channels", &["relu", one, four, one]));
+    graph.add(&Node::new("Concat", "joined", &["channels", "relu"]).number("axis", 1));
+    graph.add(&Node::new("Relu", "last", &["joined"]));
+    graph.add(&Node::new("Concat", "high", &["columns", "columns"]).number("axis", 2));
+    graph.add(&Node::new("Reshape", "line", &["high", &flat]));
+    graph.add(&Node::new("Transpose", "sequence", &["line"]).list("perm", &[0, 2, 1]));
+    graph.add(&Node::new("Transpose", "exchanged", &["sequence"]).list("perm", &[0, 2, 1]));
+    graph.add(&Node::new("Softmax", "node", &["exchanged"]).number("axis", 2));
+    graph.output("node");
+    graph.output("last");
+    let front = chipless_schedule::onnx::read(&graph.bytes(), 2, &|_| None).unwrap();
+    let written = Written::of(&front, 2, true).unwrap();
+    // What was written is read again, and gets a schedule that is right for it.
+    let text = written.network_text();
+    let front = chipless_schedule::frontend::read(text.as_bytes(), 2, &|_| None).unwrap();
+    let again = Written::of(&front, 2, false).unwrap();
+    let (machine, never) = (machine(), AtomicBool::new(false));
+    let of = (&front.network, &machine);
+    let (_, best) = searched(&again, of, &options(300, 1, 1, 2), &never, &mut |_| {}).unwrap();
+    let network = Network::read(text.as_bytes(), &Limits::default()).unwrap();
+    assert_eq!(errors(&best.text, Some(&network)), [""; 0]);
+    // A slice that ends behind its input is refused with its name.
+    let wrong = text.replacen("\"starts\": [\n      1", "\"starts\": [\n      99", 1);
+    assert_ne!(wrong, text);
+    let refused = chipless_schedule::frontend::read(wrong.as_bytes(), 2, &|_| None);
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        refused.contains("(slice): expected what its inputs"),
+        "{refused}"
+    );
+    let moves = |layer: &&Layer| layer.kind == Kind::Transpose;
+    assert_eq!(front.network.layers.iter().filter(moves).count(), 8);
 }
 
 #[test]
