@@ -313,6 +313,10 @@ impl<'g> Reader<'g> {
                 x.dims()
             ));
         }
+        let policy = attributes.text("keep_aspect_ratio_policy");
+        if let Some(policy) = policy.filter(|policy| *policy != "stretch") {
+            return Err(format!("the policy `{policy}` is not supported"));
+        }
         // Of the inputs that are not there, some are empty constants.
         let given = |at: usize| -> Result<Option<Vec<f64>>, String> {
             let constant = match inputs.get(at) {
