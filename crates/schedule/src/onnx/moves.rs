@@ -154,7 +154,7 @@ impl<'g> Reader<'g> {
         let one = one_image(constant, self.batch).ok_or_else(wrong)?;
         let mut like = x.clone();
         like.extents[side] = one.shape.get(axis).copied().unwrap_or(0);
-        if one.shape.iter().skip(1).ne(&like.dims()) {
+        if like.extents[side] < 1 || one.shape.iter().skip(1).ne(&like.dims()) {
             return Err(wrong());
         }
         let table = table(&like, Self::numbers(&one, scales)).ok_or_else(wrong)?;

@@ -230,6 +230,21 @@ fn queries_keys_and_values_come_of_one_product() {
 }
 
 #[test]
+fn constants_of_other_shapes_are_joined_with_nothing() {
+    for shape in [vec![1, 0, 4], vec![1, 1, 5], vec![4], vec![2, 1, 4]] {
+        let mut graph = graph(&[1, 5, 4]);
+        let count = shape.iter().product::<i64>() as usize;
+        let constant = graph.floats(&shape, &vec![1.0; count]);
+        graph.add(&Node::new("Concat", "node", &[&constant, "input"]).number("axis", 1));
+        graph.output("node");
+        let read = chipless_schedule::onnx::read(&graph.bytes(), 1, &|_| None);
+        let text = read.unwrap_err().to_string();
+        let says = format!("`node` (Concat): a constant of the shape {shape:?}");
+        assert!(text.contains(&says), "{text}");
+    }
+}
+
+#[test]
 fn what_does_not_follow_each_other_is_refused_by_name() {
     let mut graph = graph(&[1, 5, 4]);
     let indices = graph.integers(&[0, 2]);
