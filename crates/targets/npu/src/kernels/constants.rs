@@ -72,6 +72,25 @@ impl<'i> Constants<'i> {
     }
 }
 
+impl Constants<'_> {
+    /// Who may have written a byte of a tile before the task at a position runs, latest first, some of them more than once.
+    pub(crate) fn writers(
+        &self,
+        tile: u8,
+        position: usize,
+        byte: u64,
+    ) -> impl Iterator<Item = usize> {
+        let parts = self.all().tiles.get(tile as usize);
+        let arrivals = parts.and_then(|parts| parts.get((byte / PART) as usize));
+        let arrivals = arrivals.map_or(&[][..], Vec::as_slice);
+        let before = arrivals.partition_point(|a| a.position < position);
+        let touching = arrivals[..before].iter().rev();
+        touching
+            .filter(move |a| (a.low..a.high).contains(&byte))
+            .map(|a| a.position)
+    }
+}
+
 /// Bytes that a task writes into CMX.
 #[derive(Clone, Copy, Debug)]
 struct Arrival<'i> {

@@ -72,7 +72,8 @@ fn origin(
 /// The last task before a position of the walk that surely writes a byte of a tile.
 fn last_writer(subject: &Subject<'_, '_, '_>, before: usize, tile: u8, byte: u64) -> Option<usize> {
     let buffer = subject.cmx.buffer(tile);
-    (0..before).rev().find(|position| {
+    let mut writers = subject.constants.get()?.writers(tile, before, byte);
+    writers.find(|position| {
         let mut is_writer = false;
         if let Some(task) = subject.tasks[*position] {
             subject.program.kernel(task).accesses(&mut |access| {
