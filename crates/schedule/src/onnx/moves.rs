@@ -204,8 +204,11 @@ impl<'g> Reader<'g> {
             },
         };
         if sizes.len() != node.output.len()
-            || sizes.iter().sum::<i64>() != extent
             || sizes.iter().any(|size| *size < 1)
+            || sizes
+                .iter()
+                .try_fold(0, |sum: i64, size| sum.checked_add(*size))
+                != Some(extent)
         {
             return Err(format!("parts of {sizes:?} of {extent} elements"));
         }
@@ -232,7 +235,9 @@ impl<'g> Reader<'g> {
             .iter()
             .map(|index| if *index < 0 { index + extent } else { *index })
             .collect();
-        let follow = indices.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        let follow = indices
+            .windows(2)
+            .all(|pair| pair[0].checked_add(1) == Some(pair[1]));
         let (Some(first), Some(last)) = (indices.first(), indices.last()) else {
             return Err("it has no indices".to_owned());
         };

@@ -246,14 +246,31 @@ fn constants_of_other_shapes_are_joined_with_nothing() {
 
 #[test]
 fn what_does_not_follow_each_other_is_refused_by_name() {
-    let mut graph = graph(&[1, 5, 4]);
-    let indices = graph.integers(&[0, 2]);
-    graph.add(&Node::new("Gather", "node", &["input", &indices]).number("axis", 1));
-    graph.output("node");
-    let read = chipless_schedule::onnx::read(&graph.bytes(), 1, &|_| None);
-    let text = read.unwrap_err().to_string();
-    assert!(
-        text.contains("`node` (Gather): of the indices [0, 2] of 5"),
-        "{text}"
-    );
+    for indices in [[0, 2], [i64::MAX, i64::MIN]] {
+        let mut graph = graph(&[1, 5, 4]);
+        let given = graph.integers(&indices);
+        graph.add(&Node::new("Gather", "node", &["input", &given]).number("axis", 1));
+        graph.output("node");
+        let read = chipless_schedule::onnx::read(&graph.bytes(), 1, &|_| None);
+        let text = read.unwrap_err().to_string();
+        // Those that count from the end are told as what they mean.
+        let says = "`node` (Gather): of the indices [";
+        assert!(text.contains(says) && text.contains("] of 5"), "{text}");
+    }
+}
+
+#[test]
+fn parts_that_are_more_than_there_is_are_refused_by_name() {
+    // Modulo 2^64 the last ones come to five.
+    for sizes in [[2, 2, 2], [i64::MAX, i64::MAX, 7]] {
+        let mut graph = graph(&[1, 5, 4]);
+        let given = graph.integers(&sizes);
+        let node = Node::new("Split", "node", &["input", &given]).number("axis", 1);
+        graph.add(&node.also("second").also("third"));
+        graph.output("node");
+        let read = chipless_schedule::onnx::read(&graph.bytes(), 1, &|_| None);
+        let text = read.unwrap_err().to_string();
+        let says = format!("`node` (Split): parts of {sizes:?} of 5 elements");
+        assert!(text.contains(&says), "{text}");
+    }
 }

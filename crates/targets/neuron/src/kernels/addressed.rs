@@ -62,8 +62,7 @@ impl Found {
     /// Where they are, as things stand.
     fn find(&self, storage: &Storage<'_>) -> Result<Elements, Fault> {
         let Found { role, .. } = self;
-        let words = self.words.iter().rev();
-        let address = words.fold(0u64, |high, word| high << 32 | word_of(word, storage));
+        let address = number(&self.words, storage);
         let extent = self.elements.pattern.extent();
         let (start, end) = (
             extent.start + i128::from(address),
@@ -94,7 +93,7 @@ impl Found {
             )));
         }
         if let Some(bound) = &self.bound {
-            let bound = word_of(bound, storage);
+            let bound = number(std::slice::from_ref(bound), storage);
             if end > i128::from(bound) {
                 return Err(Fault::unsupported(format!(
                     "{role} reaches bytes {start:#x} to {end:#x}, beyond its bound {bound:#x}: what hardware does there is not known, and not supported"
@@ -121,13 +120,16 @@ impl Found {
     }
 }
 
-/// The word of a register.
-fn word_of(word: &Elements, storage: &Storage<'_>) -> u64 {
-    let at = word.pattern.offset as usize;
-    let bytes = storage.bytes(word.buffer).get(at..).unwrap_or_default();
-    bytes
-        .first_chunk()
-        .map_or(0, |word| u64::from(u32::from_le_bytes(*word)))
+/// The bits of a number in the words of registers, low one first.
+pub(super) fn number(words: &[Elements], storage: &Storage<'_>) -> u64 {
+    words.iter().rev().fold(0, |high, word| {
+        let at = word.pattern.offset as usize;
+        let bytes = storage.bytes(word.buffer).get(at..).unwrap_or_default();
+        let low = bytes
+            .first_chunk()
+            .map_or(0, |word| u32::from_le_bytes(*word));
+        high << 32 | u64::from(low)
+    })
 }
 
 impl Side {

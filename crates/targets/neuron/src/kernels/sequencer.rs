@@ -1,6 +1,6 @@
 //! Registers of the sequencers: operations on them, and elements of memory that are loaded into them or stored from them.
 
-use super::addressed::Side;
+use super::addressed::{Side, number};
 use super::alu::Operation;
 use super::dependence::{Relation, follow};
 use super::{Chip, Context, Elements};
@@ -18,6 +18,10 @@ use chipless_model::{
 };
 use smallvec::SmallVec;
 use std::borrow::Cow;
+
+/// Opcodes that store; those that load have the same layout (docs/neuron-opcodes.md).
+const TENSOR_STORE: u8 = 0xab;
+const PSEUDO_TENSOR_STORE: u8 = 0xcd;
 
 /// Elements of one `TENSOR_LOAD` or `TENSOR_STORE`, at most.
 const MOST_ELEMENTS: u64 = 32;
@@ -234,9 +238,9 @@ impl Alu {
     }
 
     pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        let first = read(&self.first, storage);
+        let first = number(&self.first, storage);
         let second = match &self.second {
-            Second::Registers(words) => read(words, storage),
+            Second::Registers(words) => number(words, storage),
             Second::Constant(value) => *value,
         };
         let result = self.evaluate(first, second)?;
@@ -296,18 +300,6 @@ impl Alu {
             .map_err(|why| Fault::unsupported(format!("{operation} of registers {why}")))?;
         Ok(result as u64)
     }
-}
-
-/// The bits of a number in registers.
-fn read(words: &Words, storage: &Storage<'_>) -> u64 {
-    words.iter().rev().fold(0, |high, word| {
-        let at = word.pattern.offset as usize;
-        let bytes = &storage.bytes(word.buffer)[at..];
-        let low = bytes
-            .first_chunk()
-            .map_or(0, |word| u32::from_le_bytes(*word));
-        high << 32 | u64::from(low)
-    })
 }
 
 /// `TENSOR_LOAD`, `TENSOR_STORE`.
@@ -469,9 +461,6 @@ pub(super) fn check(slot: &Slot, context: &Context) -> Result<(), Fault> {
     Ok(())
 }
 
-const TENSOR_STORE: u8 = 0xab;
-const PSEUDO_TENSOR_STORE: u8 = 0xcd;
-
 impl<'a> RegisterMemory<'a> {
     pub(crate) fn new(
         slot: &'a Slot,
@@ -590,7 +579,9 @@ impl Kernel for RegisterMemory<'_> {
                 let packed = match held {
                     Held::Registers(words) => words
                         .iter()
-                        .flat_map(|words| read(words, storage).to_le_bytes().into_iter().take(size))
+                        .flat_map(|words| {
+                            number(words, storage).to_le_bytes().into_iter().take(size)
+                        })
                         .collect(),
                     Held::Immediate(bytes) => bytes.clone(),
                 };

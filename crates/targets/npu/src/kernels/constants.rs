@@ -47,6 +47,11 @@ impl<'i> Constants<'i> {
         self.workloads.push((position, workload));
     }
 
+    /// The workloads, by their position in the walk.
+    pub(crate) fn workloads(&self) -> &[(usize, Arc<Workload>)] {
+        &self.workloads
+    }
+
     fn all(&self) -> &Arrivals<'i> {
         self.all.get_or_init(|| {
             let mut all = self.told.clone();
@@ -70,9 +75,7 @@ impl<'i> Constants<'i> {
     ) -> impl Iterator<Item = (usize, u64)> {
         self.all().sources(tile, position, low, high)
     }
-}
 
-impl Constants<'_> {
     /// Who may have written a byte of a tile before the task at a position runs, latest first, some of them more than once.
     pub(crate) fn writers(
         &self,

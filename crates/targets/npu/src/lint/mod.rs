@@ -26,9 +26,7 @@ pub(crate) struct Lint<'i> {
     pub(crate) cmx: Cmx,
     /// Tasks of the program by their position in the walk; `None` for those that could not be lowered.
     pub(crate) tasks: Vec<Option<TaskId>>,
-    /// The DPU workloads, by their position in the walk.
-    pub(crate) workloads: Vec<(usize, Arc<Workload>)>,
-    /// What arrives in on-chip memory.
+    /// What arrives in on-chip memory, and the DPU workloads.
     pub(crate) constants: Arc<OnceLock<Constants<'i>>>,
     /// What was found on the way.
     pub(crate) findings: Vec<Finding>,
@@ -60,6 +58,11 @@ impl<'i> Deref for Subject<'_, 'i, '_> {
 }
 
 impl Subject<'_, '_, '_> {
+    /// The DPU workloads, by their position in the walk.
+    fn workloads(&self) -> &[(usize, Arc<Workload>)] {
+        self.constants.get().map_or(&[], Constants::workloads)
+    }
+
     fn bytes(&self, slice: Slice) -> &[u8] {
         &self.image.bytes(slice.section)[slice.offset as usize..][..slice.size as usize]
     }
@@ -80,7 +83,7 @@ pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
 fn check(subject: &Subject<'_, '_, '_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut layers = limits::Layers::default();
-    for (walked, workload) in &subject.workloads {
+    for (walked, workload) in subject.workloads() {
         let Description::Dpu {
             tile,
             variant,

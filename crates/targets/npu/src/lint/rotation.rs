@@ -38,11 +38,11 @@ pub(super) fn check(subject: &Subject<'_, '_, '_>) -> Vec<Finding> {
         let (written, read) = workload.swizzle_keys();
         [written, read[0], read[1]] != [0; 3]
     };
-    if !subject.workloads.iter().any(is_turned) {
+    if !subject.workloads().iter().any(is_turned) {
         return Vec::new();
     }
     let workloads: HashMap<usize, &Workload> = subject
-        .workloads
+        .workloads()
         .iter()
         .map(|(walked, workload)| (*walked, &**workload))
         .collect();

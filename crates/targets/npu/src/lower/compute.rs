@@ -72,7 +72,6 @@ impl<'i> Lowering<'_, 'i> {
             }
         };
         let workload = Arc::new(workload);
-        self.workloads.push((walked, Arc::clone(&workload)));
         self.constants.compute(walked, Arc::clone(&workload));
         let machine = &self.options.machine;
         let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);

@@ -106,7 +106,6 @@ pub fn lower<'i>(
             let [major, minor, patch] = trailer.openvino;
             format!("{major}.{minor}.{patch}")
         }),
-        workloads: Vec::new(),
         ids: vec![None; schedule.tasks.len()],
         findings,
     };
@@ -131,7 +130,6 @@ pub fn lower<'i>(
         schedule,
         cmx: lowering.cmx,
         tasks: lowering.ids,
-        workloads: lowering.workloads,
         constants: lowering.known,
         findings: lowering.findings,
     };
@@ -155,8 +153,6 @@ struct Lowering<'l, 'i> {
     parts: HashMap<usize, PartId>,
     /// SHAVE kernels met so far, by the place of their code.
     operations: HashMap<(u64, u64), shave::Identity>,
-    /// The DPU workloads, by their position in the walk.
-    workloads: Vec<(usize, Arc<dpu::Workload>)>,
     /// Buffers of the DPUs' accumulators, by tile, where workloads are continued.
     accumulators: [Option<BufferId>; address::TILES as usize],
     /// The last workload of each DPU, if it is continued.
