@@ -9,7 +9,7 @@ use crate::stream::formats::{Field, RegisterOperation};
 use crate::stream::operand::leaves_partitions;
 use crate::stream::{
     Details, DmaTarget, ElementCode, Instruction, OnChip, Opcode, PSUM_BASE, PSUM_PARTITION_BYTES,
-    REGISTERS, Scalars, Slot, Space,
+    REGISTERS, Scalars, Slot, Space, Support,
 };
 use chipless_kernels::strided;
 use chipless_model::{
@@ -108,7 +108,9 @@ impl Known {
                 }
             }
             Instruction::RegisterMemory(_) | Instruction::RegisterVariable(_) => {
-                let Ok(moved) = Moved::of(slot) else { return };
+                let Ok(moved) = Moved::of(slot) else {
+                    return *self = Known::default();
+                };
                 if moved.direction == Direction::Read {
                     for number in moved.registers.into_iter().flatten() {
                         self.set(number, None);
@@ -117,6 +119,10 @@ impl Known {
                         }
                     }
                 }
+            }
+            // What is not executed may write registers, or go back to where they held something else.
+            _ if Opcode::of(slot.head.opcode).is_none_or(|o| o.support == Support::Listed) => {
+                *self = Known::default();
             }
             _ => {}
         }
