@@ -1,7 +1,7 @@
 //! Rules over the bytes: initialisation, races, constants, outputs.
 
 use crate::access::range;
-use crate::clock::reaches;
+use crate::clock::{Point, reaches};
 use crate::doubt;
 use crate::findings::Findings;
 use crate::footprint::{Accesses, Footprint, Use};
@@ -10,7 +10,7 @@ use crate::overlap::Overlap;
 use crate::race::{Race, connections};
 use crate::remnants::Lives;
 use crate::rules;
-use crate::shadow::{Record, Shadow};
+use crate::shadow::{Ended, Record, Shadow};
 use crate::writes::{TooManyRuns, Writes};
 use chipless_model::{BufferId, Certainty, Direction, IndexVec, Program, Role, TaskId};
 use rustc_hash::FxHashMap;
@@ -37,8 +37,9 @@ pub(crate) fn check(
         overlaps: FxHashMap::default(),
         lives: Lives::new(program, accesses),
     };
-    for task in &order.sequence {
-        memory.task(*task);
+    let settled = order.settled();
+    for (place, task) in order.sequence.iter().enumerate() {
+        memory.task(*task, settled.at(place));
     }
     if !is_complete {
         return;
@@ -71,7 +72,8 @@ struct Memory<'m, 'p, 'a> {
 }
 
 impl Memory<'_, '_, '_> {
-    fn task(&mut self, task: TaskId) {
+    /// A task; `settled` comes before it and all later ones.
+    fn task(&mut self, task: TaskId, settled: &[u32]) {
         let accesses = self.accesses;
         for index in accesses.of(task) {
             let entry = accesses.entry(index);
@@ -87,7 +89,7 @@ impl Memory<'_, '_, '_> {
                 _ => {}
             }
             if is_exact && accesses.is_written(footprint.buffer) {
-                self.races(index, entry, footprint);
+                self.races(index, entry, footprint, settled);
             }
         }
         for index in accesses.of(task) {
@@ -160,7 +162,7 @@ impl Memory<'_, '_, '_> {
     }
 
     /// Compares an access with those that touched the same bytes before it in the reference order.
-    fn races(&mut self, index: u32, entry: &Use, footprint: &Footprint) {
+    fn races(&mut self, index: u32, entry: &Use, footprint: &Footprint, settled: &[u32]) {
         let (accesses, order, task) = (self.accesses, self.order, entry.task);
         let start = order.start(task);
         let write = entry.direction == Direction::Write;
@@ -171,8 +173,14 @@ impl Memory<'_, '_, '_> {
         };
         // The accesses of one task are ordered.
         let (thread, own) = (order.thread[task], order.read(task).epoch);
-        let is_before = |end: crate::clock::Point| {
-            (end.thread == thread && end.epoch >= own) || reaches(start, end)
+        let ended = |end: Point| {
+            if reaches(settled, end) {
+                Ended::Settled
+            } else if (end.thread == thread && end.epoch >= own) || reaches(start, end) {
+                Ended::Before
+            } else {
+                Ended::Unordered
+            }
         };
         let mut suspects = std::mem::take(&mut self.suspects);
         let mut place = self.places[entry.footprint as usize];
@@ -188,7 +196,7 @@ impl Memory<'_, '_, '_> {
                 *extent,
                 &mut place,
                 write,
-                is_before,
+                ended,
                 |other| suspects.push(other.entry),
             );
         }

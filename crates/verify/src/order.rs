@@ -10,6 +10,9 @@ use chipless_model::{IndexVec, Program, SyncId, TaskId};
 /// Rounds after which the order of counters is bounded instead of computed.
 const ROUNDS: usize = 24;
 
+/// Tasks that [`Settled`] looks at together.
+const STEP: usize = 16;
+
 /// Position of a task that did not run.
 pub(crate) const NOT_RUN: u32 = u32::MAX;
 
@@ -78,6 +81,24 @@ impl Order {
         &self.rows[first..first + length as usize]
     }
 
+    /// What comes before all that is left to run, for each place of the sequence.
+    pub(crate) fn settled(&self) -> Settled {
+        let mut common: Option<Clock> = None;
+        let mut steps: Vec<Clock> = Vec::new();
+        for tasks in self.sequence.chunks(STEP).rev() {
+            for start in tasks.iter().map(|task| self.start(*task)) {
+                let common = common.get_or_insert_with(|| start.to_vec());
+                common.truncate(start.len());
+                for (common, epoch) in common.iter_mut().zip(start) {
+                    *common = (*common).min(*epoch);
+                }
+            }
+            steps.extend(common.clone());
+        }
+        steps.reverse();
+        Settled(steps)
+    }
+
     /// The point at which a task has taken its sources.
     pub(crate) fn read(&self, task: TaskId) -> Point {
         Point {
@@ -92,5 +113,17 @@ impl Order {
             thread: self.thread[task],
             epoch: 2 * self.position[task] + 2,
         }
+    }
+}
+
+/// Points that come before every task from some place of the sequence on, for every few places: nothing that is left to run races with
+/// what ends there.
+#[derive(Debug)]
+pub(crate) struct Settled(Vec<Clock>);
+
+impl Settled {
+    /// What comes before the task at this place of the sequence and all later ones, as far as that is known.
+    pub(crate) fn at(&self, place: usize) -> &[u32] {
+        self.0.get(place / STEP).map_or(&[], Vec::as_slice)
     }
 }

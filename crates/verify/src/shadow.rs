@@ -3,7 +3,7 @@
 //! A cell is a range of columns (of bytes, in a buffer of one row), with the accesses whose extent covers it and that are still of interest. An access that
 //! covers the cell and comes after another makes the other superfluous: whatever races with the earlier one and conflicts
 //! with the later one races with the later one too. So the first race of every byte is found, and a cell holds few accesses. Neighbours
-//! that have come to hold the same become one cell again.
+//! that have come to hold the same become one cell again. What comes before all that is left to run is forgotten.
 
 use crate::clock::Point;
 use crate::footprint::Extent;
@@ -20,6 +20,17 @@ pub(crate) struct Record {
     pub(crate) rows: (u32, u32),
     /// When it is over.
     pub(crate) end: Point,
+}
+
+/// When an earlier access ended, seen from a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Before it and all that is left to run.
+    Settled,
+    /// Before it.
+    Before,
+    /// Nobody knows.
+    Unordered,
 }
 
 type Records = SmallVec<[Record; 2]>;
@@ -94,15 +105,15 @@ pub(crate) struct Table {
 }
 
 impl Shadow {
-    /// Records an access to an extent. `place` is where the cell of such an access was before, a hint. `is_before(end)` says whether another access that ends there comes before it; those that do not
-    /// and that conflict by extent are given to `suspect`, perhaps more than once.
+    /// Records an access to an extent. `place` is where the cell of such an access was before, a hint. `ended` says when an access ended that ends at a
+    /// point; what is unordered and conflicts by extent is given to `suspect`, perhaps more than once, and what is settled is forgotten.
     pub(crate) fn touch(
         &mut self,
         record: Record,
         extent: Extent,
         place: &mut u32,
         write: bool,
-        is_before: impl Fn(Point) -> bool,
+        ended: impl Fn(Point) -> Ended,
         mut suspect: impl FnMut(Record),
     ) {
         let Extent {
@@ -113,10 +124,14 @@ impl Shadow {
         } = extent;
         // Whether a recorded access stays. What is unordered and conflicts is reported, and need not stay either.
         let mut look = |other: &Record, conflicts: bool| {
+            let ended = ended(other.end);
+            if ended == Ended::Settled {
+                return false;
+            }
             if other.rows.0 >= rows.1 || rows.0 >= other.rows.1 {
                 return true;
             }
-            let before = is_before(other.end);
+            let before = ended == Ended::Before;
             if conflicts && !before {
                 suspect(*other);
             }
@@ -130,8 +145,9 @@ impl Shadow {
                 cell.reads.retain(|other| look(other, true));
                 cell.writes.push(record);
             } else {
-                cell.writes.iter().for_each(|other| {
+                cell.writes.retain(|other| {
                     look(other, true);
+                    ended(other.end) != Ended::Settled
                 });
                 cell.reads.retain(|other| look(other, false));
                 cell.reads.push(record);
