@@ -438,8 +438,10 @@ impl Reader<'_> {
             Operation::ScaledDotProductAttention => {
                 self.optional_mask(tensors.len().saturating_sub(1), 0xc7, 0xdf)?
             }
-            Operation::DynamicQuantize => self.optional_mask(tensors.len(), 0x3f, 0x3f)?,
-            // Release 2026.0.0 has no marker.
+            // The first releases have no marker.
+            Operation::DynamicQuantize if self.at_optional_marker() => {
+                self.optional_mask(tensors.len(), 0x3f, 0x3f)?
+            }
             Operation::LstmSequence if self.at_optional_marker() => {
                 self.optional_mask(tensors.len(), 0x3f7, 0x3f7)?
             }
