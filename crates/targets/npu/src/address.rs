@@ -48,8 +48,12 @@ pub(crate) fn resolve(image: &Image<'_>, address: u64) -> Target {
 /// Tiles and offset of a CMX address.
 pub(crate) fn cmx(address: u64) -> Option<(u8, u64)> {
     let tiles = address >> TILE_SPACE_BITS & 0x3f;
-    (address >> 27 == CMX_BASE >> 27 && tiles != 0)
-        .then_some((tiles as u8, address & ((1 << TILE_SPACE_BITS) - 1)))
+    (address >> 27 == CMX_BASE >> 27 && tiles != 0).then_some((tiles as u8, in_tile(address)))
+}
+
+/// The byte in a tile that an address in CMX names, whichever tile it may be.
+pub(crate) fn in_tile(address: u64) -> u64 {
+    address & ((1 << TILE_SPACE_BITS) - 1)
 }
 
 /// Tiles of a mask.

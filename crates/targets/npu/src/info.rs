@@ -48,6 +48,30 @@ impl State {
     }
 }
 
+/// The sizes of an input or output whose shape has upper bounds, as the compiler has them: 32-bit integers, innermost first. Programs are
+/// run at the upper bounds, which are the shape of the tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The tensor that has them.
+    pub name: String,
+    /// Its upper bounds, outermost first.
+    pub shape: Vec<u64>,
+    /// The section that holds the sizes.
+    pub section: String,
+    /// Whether the program reads them.
+    pub is_input: bool,
+}
+
+impl Bounds {
+    /// As the program reads them.
+    pub fn bytes(&self) -> Vec<u8> {
+        let sizes = self.shape.iter().rev().map(|size| *size as u32);
+        sizes.flat_map(u32::to_le_bytes).collect()
+    }
+}
+
+/// What the compiler calls the sizes of a tensor, before its name.
+const SHAPE: &str = "vpux_ie_shape_";
 /// What the compiler calls the input that reads a state, before the state's name.
 const READ_VALUE: &str = "vpux_ie_read_value_";
 /// What it calls the output that assigns a state.
@@ -64,6 +88,8 @@ pub struct Edge {
     pub profiling_outputs: Vec<Tensor>,
     /// What is kept from one inference to the next.
     pub states: Vec<State>,
+    /// Sizes of inputs and outputs whose shapes have upper bounds.
+    pub bounds: Vec<Bounds>,
 }
 
 impl Edge {
@@ -93,7 +119,11 @@ impl Edge {
                 "ProfilingOutput",
             ),
             states: Vec::new(),
+            bounds: Vec::new(),
         };
+        edge.bounds = part_bounds(&mut edge.inputs, metadata.inputs, true);
+        let outputs = part_bounds(&mut edge.outputs, metadata.outputs, false);
+        edge.bounds.extend(outputs);
         edge.part_states();
         edge
     }
@@ -125,6 +155,28 @@ impl Edge {
             state.after = Some(tensor);
         });
     }
+}
+
+/// Takes the sizes of the other tensors out of inputs or outputs, all of which the metadata names as the compiler does.
+fn part_bounds(tensors: &mut Vec<Tensor>, metadata: &[TensorRef], is_input: bool) -> Vec<Bounds> {
+    let bounds_of = |(sizes, named): (&Tensor, &TensorRef)| {
+        let name = named.name.text()?.strip_prefix(SHAPE)?;
+        let of = metadata
+            .iter()
+            .position(|tensor| tensor.name.text() == Some(name))?;
+        let of = tensors.get(of)?;
+        let fits =
+            sizes.element == Some(ElementType::Int32) && sizes.bytes == 4 * of.shape.len() as u64;
+        fits.then(|| Bounds {
+            name: of.name.clone(),
+            shape: of.shape.clone(),
+            section: sizes.section.clone(),
+            is_input,
+        })
+    };
+    let bounds: Vec<Bounds> = tensors.iter().zip(metadata).filter_map(bounds_of).collect();
+    tensors.retain(|tensor| !bounds.iter().any(|bounds| bounds.section == tensor.section));
+    bounds
 }
 
 /// Everything that `info` shows. Constants are not touched.
@@ -184,6 +236,11 @@ pub fn info(document: &Document<'_>) -> Info {
             format!("{} {:?}, starts at zero", tensor.dtype, tensor.shape)
         });
         fact(&format!("state_{}", state.name), Value::Text(what));
+    }
+    for bounds in edge.bounds.iter().filter(|bounds| bounds.is_input) {
+        let shape = bounds.shape.iter().map(u64::to_string);
+        let shape = shape.collect::<Vec<_>>().join("×");
+        fact(&format!("upper_bounds_{}", bounds.name), Value::Text(shape));
     }
     if known {
         let sum = |prefix: &str| {
@@ -284,13 +341,18 @@ fn tensors(
         .flat_map(|(index, _)| elf.symbols(index).skip(1))
         .map(|symbol| symbol.size);
     let mut names = HashSet::new();
-    let nodes = if nodes.len() == tensors.len() {
-        nodes
-    } else {
-        &[]
+    // Neither sizes nor states are parameters or results of the model.
+    let is_added = |tensor: &TensorRef| {
+        let name = tensor.name.text().unwrap_or_default();
+        [SHAPE, READ_VALUE, ASSIGN]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
     };
+    let own = tensors.iter().filter(|tensor| !is_added(tensor)).count();
+    let nodes = if nodes.len() == own { nodes } else { &[] };
+    let mut nodes = nodes.iter();
     let tensor = |(index, tensor): (usize, &TensorRef)| {
-        let node = nodes.get(index);
+        let node = if is_added(tensor) { None } else { nodes.next() };
         let model_name = node
             .filter(|node| node.tensor_name_count.get() != 0)
             .and_then(|node| node.tensor_names[0].text());

@@ -1,9 +1,9 @@
 //! SHAVE invocations: prebuilt kernels, recognised by their code and executed by our own implementation of the operation.
 
 use super::{Cmx, Descriptors};
-use crate::address::CMX_SIZE;
+use crate::address::{self, CMX_SIZE};
 use crate::names::layer_of;
-use crate::shave::{self, TensorRef, Values};
+use crate::shave::{self, Operation, TensorRef, Values};
 use chipless_kernels::{cast, strided};
 use chipless_model::{
     Access, BufferId, Dependence, Doubt, Fault, Kernel, Kind, Pattern, Storage, Zero,
@@ -88,6 +88,12 @@ impl Kernel for Invocation<'_> {
         self.descriptors.accesses(visit);
         match &self.work {
             Work::Known(invocation) => {
+                for (buffer, pattern) in self.sizes(&invocation.inputs) {
+                    visit(Access::read(buffer, pattern).of(Access::DESCRIPTION));
+                }
+                for (buffer, pattern) in self.sizes(&invocation.outputs) {
+                    visit(Access::write(buffer, pattern));
+                }
                 for (number, tensor) in (1..).zip(&invocation.inputs) {
                     if let Some((buffer, pattern)) = self.place(tensor) {
                         visit(Access::read(buffer, pattern).of(number));
@@ -128,6 +134,12 @@ impl Kernel for Invocation<'_> {
         let Work::Known(invocation) = &self.work else {
             return Dependence::Bytes;
         };
+        let mut sizes = self.sizes(&invocation.inputs);
+        if sizes.any(|(buffer, pattern)| {
+            doubtful.any(buffer, pattern.offset..pattern.offset + pattern.run)
+        }) {
+            return Dependence::Control;
+        }
         let is_doubtful = |tensor: &TensorRef, number: u64| {
             let place = self.element(tensor, number);
             place.is_some_and(|(buffer, bytes)| doubtful.any(buffer, bytes))
@@ -213,6 +225,7 @@ impl Kernel for Invocation<'_> {
                 identity, release, ..
             } => return Err(Fault::unsupported(unknown(identity, release.as_deref()))),
         };
+        self.expect_bounds(storage, invocation)?;
         let inputs = invocation
             .inputs
             .iter()
@@ -221,6 +234,7 @@ impl Kernel for Invocation<'_> {
         let outputs = shave::evaluate(invocation, &inputs)?;
         for (tensor, place) in outputs.iter().zip(&invocation.outputs) {
             self.store(storage, place, &tensor.values)?;
+            self.store_sizes(storage, place)?;
         }
         Ok(())
     }
@@ -247,6 +261,63 @@ impl Invocation<'_> {
     fn place(&self, tensor: &TensorRef) -> Option<(BufferId, Pattern)> {
         let (buffer, offset) = self.cmx.locate(tensor.address)?;
         Some((buffer, tensor.pattern.shifted(offset as i64)?))
+    }
+
+    /// Where the computed sizes of a tensor stand: in the CMX of its tile.
+    fn sizes_of(&self, tensor: &TensorRef) -> Option<(BufferId, Pattern)> {
+        let sizes = tensor.sizes?;
+        let (own, _) = self.cmx.locate(tensor.address)?;
+        let named = self.cmx.locate(sizes);
+        let (buffer, offset) = named.unwrap_or((own, address::in_tile(sizes)));
+        let bytes = 4 * tensor.shape.dims.len() as u64;
+        Some((buffer, Pattern::contiguous(offset, bytes)))
+    }
+
+    fn sizes(&self, tensors: &[TensorRef]) -> impl Iterator<Item = (BufferId, Pattern)> {
+        tensors.iter().filter_map(|tensor| self.sizes_of(tensor))
+    }
+
+    /// Inputs of computed sizes must have those of their upper bounds, or what is read and written is not what the shapes say.
+    fn expect_bounds(
+        &self,
+        storage: &Storage<'_>,
+        invocation: &shave::Invocation,
+    ) -> Result<(), Fault> {
+        for tensor in &invocation.inputs {
+            let Some((buffer, pattern)) = self.sizes_of(tensor) else {
+                continue;
+            };
+            let mut bytes = Vec::new();
+            strided::gather(storage.bytes(buffer), &pattern, &mut bytes).map_err(fault)?;
+            let (sizes, _) = bytes.as_chunks::<4>();
+            let sizes: Vec<u32> = sizes.iter().map(|size| u32::from_le_bytes(*size)).collect();
+            let is_whole = match invocation.operation {
+                // Where it works in place, its x has the bounds of y.
+                Operation::DynamicReshape => {
+                    let count = sizes
+                        .iter()
+                        .try_fold(1u64, |n, size| n.checked_mul(u64::from(*size)));
+                    count == Some(tensor.shape.elements())
+                }
+                _ => sizes == tensor.shape.dims,
+            };
+            if !is_whole {
+                return Err(Fault::unsupported(format!(
+                    "a tensor with the upper bounds {} has the sizes {sizes:?}, innermost first: a run below the upper bounds",
+                    tensor.shape
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn store_sizes(&self, storage: &mut Storage<'_>, tensor: &TensorRef) -> Result<(), Fault> {
+        match self.sizes_of(tensor) {
+            Some((buffer, pattern)) => {
+                strided::scatter(&sizes(tensor), storage.bytes_mut(buffer), &pattern).map_err(fault)
+            }
+            None => Ok(()),
+        }
     }
 
     fn located(&self, tensor: &TensorRef) -> Result<(BufferId, Pattern), Fault> {
@@ -293,6 +364,12 @@ impl Invocation<'_> {
         .map_err(fault)?;
         strided::scatter(&bytes, storage.bytes_mut(buffer), &pattern).map_err(fault)
     }
+}
+
+/// The upper bounds of a tensor as a program keeps sizes.
+fn sizes(tensor: &TensorRef) -> Vec<u8> {
+    let dims = tensor.shape.dims.iter();
+    dims.flat_map(|dim| dim.to_le_bytes()).collect()
 }
 
 /// Why a kernel is not executed, and what to do.

@@ -30,10 +30,14 @@ impl Lowering<'_, '_> {
                 _ if section.bytes.is_empty() => Role::Scratch,
                 _ => Role::Constant,
             };
-            let role = if states.contains(&section.name) {
-                Role::State
-            } else {
-                role
+            let sizes = edge
+                .bounds
+                .iter()
+                .find(|bounds| bounds.section == section.name);
+            let role = match sizes {
+                _ if states.contains(&section.name) => Role::State,
+                Some(bounds) if bounds.is_input => Role::Constant,
+                _ => role,
             };
             self.buffers[index] = Some(self.build.buffer(Buffer {
                 name: section.name.to_owned(),
@@ -42,8 +46,9 @@ impl Lowering<'_, '_> {
                 alignment: 1,
                 size: section.size,
                 role,
-                initial: match role {
-                    Role::State => Cow::Owned(vec![0; section.size as usize]),
+                initial: match (role, sizes) {
+                    (Role::State, _) => Cow::Owned(vec![0; section.size as usize]),
+                    (Role::Constant, Some(bounds)) => Cow::Owned(bounds.bytes()),
                     _ => Cow::Borrowed(&section.bytes),
                 },
             }));

@@ -55,8 +55,8 @@ chipless_model::rules! {
         "Programs of the compiler releases at hand take and give plain row-major tensors. Strides and orders of dimensions of the metadata are shown, not applied."
         "Compile the model with plain layouts of its inputs and outputs."
         "NPU4 metadata, TensorRef offset 0 and 360";
-    DYNAMIC_SHAPE Unsupported Error Chipless "npu-unsupported-dynamic-shape" "a SHAVE kernel works on a tensor whose shape the program computes"
-        "A tensor reference says whether its sizes stand in the file. In programs with bounded shapes some do not: another kernel writes them while the program runs. Chipless resolves the tensors before it runs anything."
+    DYNAMIC_SHAPE Unsupported Error Chipless "npu-unsupported-dynamic-shape" "a SHAVE kernel works on a tensor of computed shape whose upper bounds are not known"
+        "A tensor reference says whether its sizes stand in the file. In programs with bounded shapes some do not: another kernel writes them while the program runs. Chipless runs such programs at the upper bounds, which it takes from the argument block where the strides agree with them."
         "Compile the model with static shapes: the upper bounds, for example."
         "NPU4 SHAVE tensor reference, static flag";
     DPU_WORKLOAD Fault Error Hardware "npu-dpu-workload" "the registers of a DPU workload contradict each other"

@@ -6,11 +6,13 @@
 //! have everything after it four bytes earlier. Dims and strides are in memory order, innermost first, and lie in the same
 //! section.
 
+mod reference;
+
 use super::elementwise;
 use super::operation::{Operation, TensorRole};
 use super::parameters::Parameters;
 use super::tensor::Shape;
-use chipless_model::{ElementType, Loop, Pattern, access};
+use chipless_model::Pattern;
 use std::fmt;
 
 /// Bytes of a tensor reference at most.
@@ -48,6 +50,16 @@ pub struct ArgumentError {
     pub is_dynamic: bool,
 }
 
+impl ArgumentError {
+    /// The error about a tensor whose shape the program computes, unless it does not.
+    fn dynamic_unless(self, is_static: bool) -> ArgumentError {
+        ArgumentError {
+            is_dynamic: !is_static,
+            ..self
+        }
+    }
+}
+
 /// A tensor in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorRef {
@@ -61,6 +73,9 @@ pub struct TensorRef {
     pub location: u32,
     /// The bytes of the tensor, in the order of its elements; offset 0 is [`TensorRef::address`].
     pub pattern: Pattern,
+    /// Where a program that computes the sizes keeps them, 32 bits for each dim, innermost first: an address in CMX, mostly without
+    /// the bit of the tile. The shape is then that of the upper bounds.
+    pub sizes: Option<u64>,
 }
 
 /// Bytes of the address that a tensor reference starts with, which tells the compilers' two layouts apart.
@@ -145,10 +160,14 @@ impl<'a> Section<'a> {
     /// listing, since scalars may follow that look like one more.
     pub fn leading_tensors(&self, offset: u64) -> Vec<TensorRef> {
         let mut reader = self.reader(offset);
-        let mut tensors = Vec::new();
-        while tensors.len() < MAX_TENSORS {
-            match reader.tensor(tensors.len()) {
-                Ok(tensor) => tensors.push(tensor),
+        let (mut references, mut tensors) = (Vec::new(), Vec::new());
+        while references.len() < MAX_TENSORS {
+            let Ok(reference) = reader.reference(references.len()) else {
+                break;
+            };
+            references.push(reference);
+            match reader.resolve(&references) {
+                Ok(found) => tensors = found,
                 Err(_) => break,
             }
         }
@@ -185,7 +204,8 @@ fn roles(operation: Operation, count: usize) -> Vec<TensorRole> {
         Operation::EmbeddingBagPacked
         | Operation::FullyConnected
         | Operation::Interpolate
-        | Operation::Mvn6 => (1..=count)
+        | Operation::Mvn6
+        | Operation::StridedSlice => (1..=count)
             .map(|number| {
                 if number < count {
                     TensorRole::Input
@@ -199,10 +219,11 @@ fn roles(operation: Operation, count: usize) -> Vec<TensorRole> {
             let inputs = count.saturating_sub(3);
             [&vec![TensorRole::Input; inputs][..], &roles[3..]].concat()
         }
-        // The thresholds of overlap and score became tensors, after boxes and scores.
-        Operation::NonMaxSuppression if count > roles.len() => {
+        // Lengths of sequences, or thresholds of overlap and score, are inputs among the others.
+        Operation::LstmSequence | Operation::NonMaxSuppression => {
             let (inputs, rest) = roles.split_at(2);
-            [inputs, &[TensorRole::Input; 2], rest].concat()
+            let more = count.saturating_sub(roles.len());
+            [inputs, &vec![TensorRole::Input; more], rest].concat()
         }
         _ => roles.to_vec(),
     }
@@ -366,6 +387,11 @@ impl Reader<'_> {
         Ok(values)
     }
 
+    /// Where the next byte is in the section.
+    pub(super) fn place(&self) -> u64 {
+        self.at
+    }
+
     /// Passes over bytes that are not used.
     pub(super) fn skip(&mut self, bytes: u64) {
         self.at = self.at.saturating_add(bytes);
@@ -389,13 +415,18 @@ impl Reader<'_> {
             Layout::Short => 12,
             Layout::Long => 16,
         };
-        let inside = |field: u64| {
+        let word = |field: u64| {
             let at = self.at.checked_add(field)?;
-            let pointer = u32::from_le_bytes(self.section.get(at)?);
-            let offset = pointer.wrapping_sub(self.section.base as u32);
-            Some((offset as usize) < self.section.bytes.len())
+            self.section.get(at).map(u32::from_le_bytes)
         };
-        inside(first) == Some(true) && inside(first + 4) == Some(true)
+        let inside = |field: u64| {
+            word(field).is_some_and(|pointer| {
+                let offset = pointer.wrapping_sub(self.section.base as u32);
+                (offset as usize) < self.section.bytes.len()
+            })
+        };
+        let is_static = word(first - 8) != Some(0);
+        (inside(first) || !is_static) && inside(first + 4)
     }
 
     fn at_marker(&self) -> bool {
@@ -407,17 +438,22 @@ impl Reader<'_> {
     /// The tensors of the block, and the mask of those present where the block has one.
     fn tensors(&mut self, operation: Operation) -> Result<(Vec<TensorRef>, u64), ArgumentError> {
         let fixed = operation.roles().len();
-        let mut tensors = Vec::with_capacity(fixed);
+        let mut references = Vec::with_capacity(fixed);
         loop {
-            let count = tensors.len();
+            let count = references.len();
             let complete = match operation {
                 Operation::EmbeddingBagPacked
                 | Operation::FullyConnected
                 | Operation::Interpolate
                 | Operation::Mvn6
-                | Operation::ScaledDotProductAttention => self.at_marker() || count == MAX_TENSORS,
+                | Operation::ScaledDotProductAttention
+                | Operation::StridedSlice => self.at_marker() || count == MAX_TENSORS,
                 // The second scratch came with release 2026.1.0.
                 Operation::TopK => count == fixed || (count + 1 == fixed && !self.at_reference()),
+                // Lengths of the sequences may be given.
+                Operation::LstmSequence => {
+                    count == fixed + 1 || (count == fixed && !self.at_reference())
+                }
                 Operation::NonMaxSuppression => {
                     count == fixed + 2 || (count + 1 >= fixed && !self.at_reference())
                 }
@@ -426,13 +462,15 @@ impl Reader<'_> {
             if complete {
                 break;
             }
-            tensors.push(self.tensor(count)?);
+            references.push(self.reference(count)?);
         }
+        let tensors = self.resolve(&references)?;
         let present = match operation {
-            Operation::Interpolate => self.variadic(&tensors, [2, 4])?,
+            Operation::Interpolate => self.variadic(&tensors, &[2, 4])?,
             Operation::EmbeddingBagPacked | Operation::FullyConnected => {
-                self.variadic(&tensors, [3, 4])?
+                self.variadic(&tensors, &[3, 4])?
             }
+            Operation::StridedSlice => self.variadic(&tensors, &[2, 3, 4, 5])?,
             Operation::Mvn6 => self.optional_mask(tensors.len(), 0b1001, 0b1111)?,
             // One bit for the scratch, which stands there twice.
             Operation::ScaledDotProductAttention => {
@@ -443,7 +481,7 @@ impl Reader<'_> {
                 self.optional_mask(tensors.len(), 0x3f, 0x3f)?
             }
             Operation::LstmSequence if self.at_optional_marker() => {
-                self.optional_mask(tensors.len(), 0x3f7, 0x3f7)?
+                self.optional_mask(tensors.len(), 0x3f7, 0x3ff)?
             }
             Operation::EmbeddingBagOffsets => {
                 self.between("end of the tensors", VARIADIC_MARKER, VARIADIC_MARKER)? as u64
@@ -453,17 +491,14 @@ impl Reader<'_> {
         Ok((tensors, present))
     }
 
-    /// The end of tensors of which there may be two counts; no mask follows.
-    fn variadic(
-        &mut self,
-        tensors: &[TensorRef],
-        counts: [usize; 2],
-    ) -> Result<u64, ArgumentError> {
+    /// The end of tensors of which there may be several counts; no mask follows.
+    fn variadic(&mut self, tensors: &[TensorRef], counts: &[usize]) -> Result<u64, ArgumentError> {
         self.between("end of the tensors", VARIADIC_MARKER, VARIADIC_MARKER)?;
         if counts.contains(&tensors.len()) {
             return Ok(0);
         }
-        let expected = format!("{} or {}", counts[0], counts[1]);
+        let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
+        let expected = counts.join(" or ");
         Err(self.error(self.block, "row of tensors", expected, tensors.len()))
     }
 
@@ -492,180 +527,4 @@ impl Reader<'_> {
         }
         Ok(mask)
     }
-
-    /// The next tensor reference.
-    fn tensor(&mut self, index: usize) -> Result<TensorRef, ArgumentError> {
-        let start = self.at;
-        let field = |name| TensorField {
-            name,
-            tensor: index,
-        };
-        let mut reference = [0; REFERENCE_SIZE];
-        // A short reference is read as a long one whose address has no upper half.
-        let missing = match self.layout {
-            Layout::Short => {
-                let bytes: [u8; REFERENCE_SIZE - 4] = self.next(field("reference"))?;
-                let (address, rest) = bytes.split_at(4);
-                reference[..4].copy_from_slice(address);
-                reference[8..].copy_from_slice(rest);
-                4
-            }
-            Layout::Long => {
-                reference = self.next(field("reference"))?;
-                0
-            }
-        };
-        let word = |at: usize| -> u64 {
-            reference
-                .iter()
-                .skip(at)
-                .take(4)
-                .rev()
-                .fold(0, |word, byte| word << 8 | u64::from(*byte))
-        };
-        let long = |at: usize| word(at) | word(at + 4) << 32;
-        let at = |offset: u64| start + offset - missing;
-
-        if word(8) == 0 {
-            let dynamic = self.error(at(8), field("static flag"), 1, "0, a dynamic shape");
-            return Err(ArgumentError {
-                is_dynamic: true,
-                ..dynamic
-            });
-        }
-        let rank = word(12) as u32;
-        if !(1..=MAX_RANK).contains(&rank) {
-            return Err(self.error(at(12), field("rank"), format_args!("1 to {MAX_RANK}"), rank));
-        }
-        let rank = rank as usize;
-        let code = word(24);
-        let element = element_type(code)
-            .ok_or_else(|| self.error(at(24), field("element type"), "a known code", code))?;
-        let (dims_at, dims_bytes) =
-            self.pointed(at(16), word(16), rank as u64 * 4, field("dims pointer"))?;
-        let (strides_at, strides_bytes) =
-            self.pointed(at(20), word(20), rank as u64 * 8, field("strides pointer"))?;
-        let number = |bytes: &[u8]| {
-            bytes
-                .iter()
-                .rev()
-                .fold(0, |number: u64, byte| number << 8 | u64::from(*byte))
-        };
-        let dims_from = dims_at.min(self.dims_at);
-        let dims: Vec<u32> = dims_bytes
-            .chunks_exact(4)
-            .map(|bytes| number(bytes) as u32)
-            .collect();
-        let strides_bits: Vec<u64> = strides_bytes.chunks_exact(8).map(number).collect();
-
-        let elements = dims
-            .iter()
-            .try_fold(1, |product: u64, dim| product.checked_mul(u64::from(*dim)));
-        if elements.is_none_or(|elements| elements == 0 || elements > MAX_ELEMENTS) {
-            let expected = format!("sizes from 1, {MAX_ELEMENTS} elements at most");
-            return Err(self.error(dims_at, field("dims"), expected, format_args!("{dims:?}")));
-        }
-        let pattern = pattern(element, &dims, &strides_bits).ok_or_else(|| {
-            let expected = "whole bytes between strided parts, no overlap, and not too many loops";
-            self.error(
-                strides_at,
-                field("strides in bits"),
-                expected,
-                format_args!("{strides_bits:?} for dims {dims:?} of {element}"),
-            )
-        })?;
-        let shape = Shape {
-            element,
-            dims,
-            order: long(28),
-        };
-        self.dims_at = dims_from;
-        Ok(TensorRef {
-            address: long(0),
-            shape,
-            strides_bits,
-            location: word(36) as u32,
-            pattern,
-        })
-    }
-
-    /// The offset and the bytes at a pointer into the section.
-    fn pointed(
-        &self,
-        at: u64,
-        pointer: u64,
-        size: u64,
-        field: impl fmt::Display,
-    ) -> Result<(u64, &[u8]), ArgumentError> {
-        let section = self.section.bytes;
-        let offset = u64::from((pointer as u32).wrapping_sub(self.section.base as u32));
-        let range = usize::try_from(offset)
-            .ok()
-            .zip(usize::try_from(offset + size).ok());
-        let bytes = range
-            .and_then(|(start, end)| section.get(start..end))
-            .ok_or_else(|| {
-                let expected = format!(
-                    "{size} bytes inside the section of {} bytes at {:#x}",
-                    section.len(),
-                    self.section.base
-                );
-                self.error(at, field, expected, format_args!("address {pointer:#x}"))
-            })?;
-        Ok((offset, bytes))
-    }
-}
-
-/// The element type of a code at offset 24 of a reference. Code 3 is an 8-bit float of a format that no source tells.
-fn element_type(code: u64) -> Option<ElementType> {
-    Some(match code {
-        0 => ElementType::Float64,
-        1 => ElementType::Float32,
-        2 => ElementType::Float16,
-        4 => ElementType::UInt64,
-        5 => ElementType::UInt32,
-        6 => ElementType::UInt16,
-        7 => ElementType::UInt8,
-        8 => ElementType::Int64,
-        9 => ElementType::Int32,
-        10 => ElementType::Int16,
-        11 => ElementType::Int8,
-        12 => ElementType::Int4,
-        13 => ElementType::Int2,
-        14 => ElementType::Binary,
-        15 => ElementType::BFloat16,
-        17 => ElementType::UInt4,
-        _ => return None,
-    })
-}
-
-/// The bytes of a tensor from its address on. `None` where elements overlap (so that a tensor never holds more elements
-/// than its bytes), where a part that is not dense does not consist of whole bytes, or where it takes more loops than a
-/// pattern has.
-fn pattern(element: ElementType, dims: &[u32], strides_bits: &[u64]) -> Option<Pattern> {
-    let mut run_bits = element.bits();
-    let mut end_bits = run_bits;
-    let mut loops = Vec::new();
-    for (dim, stride) in dims.iter().zip(strides_bits).filter(|(dim, _)| **dim > 1) {
-        if *stride < end_bits {
-            return None;
-        }
-        if loops.is_empty() && *stride == run_bits {
-            run_bits = run_bits.checked_mul(u64::from(*dim))?;
-        } else {
-            let bytes = stride
-                .is_multiple_of(8)
-                .then(|| i64::try_from(stride / 8).ok())??;
-            loops.push(Loop {
-                count: u64::from(*dim),
-                stride: bytes,
-            });
-        }
-        end_bits = end_bits.checked_add(stride.checked_mul(u64::from(*dim) - 1)?)?;
-    }
-    if !loops.is_empty() && !run_bits.is_multiple_of(8) {
-        return None;
-    }
-    let pattern = Pattern::new(0, run_bits.div_ceil(8), loops);
-    (pattern.loops.len() <= access::MAX_LOOPS).then_some(pattern)
 }

@@ -74,8 +74,10 @@ fn mixed_dims(invocation: &Invocation) -> Option<Vec<usize>> {
             .map(|logical| shape.memory_axis(*logical))
             .collect::<Option<_>>()?,
         Parameters::None
-            if matches!(operation, Operation::Convert | Operation::Select)
-                || elementwise::covers(operation) =>
+            if matches!(
+                operation,
+                Operation::Convert | Operation::DynamicExpand | Operation::Select
+            ) || elementwise::covers(operation) =>
         {
             Vec::new()
         }

@@ -7,7 +7,7 @@ use super::parameters::Parameters;
 use super::sample::RegionAlignment;
 use super::tensor::{Call, Shape, Tensor, Values};
 use super::{
-    elementwise, embedding, index, movement, normalize, pool, product, quantize, recurrent,
+    dynamic, elementwise, embedding, index, movement, normalize, pool, product, quantize, recurrent,
 };
 use chipless_model::Fault;
 
@@ -114,12 +114,16 @@ fn results(call: Call<'_>, parameters: &Parameters) -> Result<Vec<Values>, Fault
         Parameters::SpaceBatch(blocks) => {
             blocks.evaluate(call, call.operation == Operation::SpaceToBatch)
         }
+        Parameters::StridedSlice(slice) => slice.evaluate(call),
         Parameters::TopK(top_k) => return top_k.evaluate(call),
         Parameters::None => match call.operation {
             Operation::AdaptiveAveragePool | Operation::AdaptiveMaxPool => {
                 return pool::adaptive(call);
             }
             Operation::Convert => quantize::convert(call),
+            Operation::DynamicExpand => dynamic::expand(call),
+            Operation::DynamicReshape => dynamic::reshape(call),
+            Operation::ShapeOf => dynamic::shape_of(call),
             Operation::DynamicQuantize => return quantize::dynamic_quantize(call),
             Operation::EmbeddingBagPacked => embedding::packed(call),
             Operation::GruGates => recurrent::gru_gates(call),

@@ -8,6 +8,7 @@
 mod arguments;
 mod boxes;
 mod dependence;
+mod dynamic;
 mod elementwise;
 mod embedding;
 mod evaluate;
@@ -36,6 +37,7 @@ mod yolo;
 pub use arguments::{ArgumentError, Invocation, Section, TensorRef};
 pub use boxes::{NonMaxSuppression, PositionSensitiveRoiPooling, RoiPooling};
 pub use dependence::dependent_elements;
+pub use dynamic::StridedSlice;
 pub use elementwise::Activation;
 pub use embedding::EmbeddingBag;
 pub use evaluate::evaluate;

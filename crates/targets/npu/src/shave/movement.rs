@@ -27,7 +27,7 @@ fn pick_or(values: &Values, places: &[usize], value: f32) -> Values {
 }
 
 /// For every element of `output` in order, the place that its coordinates, innermost first, have in another tensor.
-fn places(output: &Shape, mut place: impl FnMut(&[usize]) -> usize) -> Vec<usize> {
+pub(super) fn places(output: &Shape, mut place: impl FnMut(&[usize]) -> usize) -> Vec<usize> {
     let mut coordinates = vec![0; output.dims.len()];
     (0..output.elements())
         .map(|_| {

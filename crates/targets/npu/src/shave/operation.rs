@@ -102,6 +102,10 @@ operations! {
     Divide "divide" BINARY;
     /// Quantises to u8 with a scale made from the given extremes: x, minimum, maximum to q, scale, zero point.
     DynamicQuantize "dynamic-quantize" &[I, I, I, O, O, O];
+    /// A tensor of computed sizes in the memory of its upper bounds.
+    DynamicExpand "dynamic-expand" UNARY;
+    /// The same elements in a shape that the program computes: x, shape to y.
+    DynamicReshape "dynamic-reshape" BINARY;
     /// x for x ≥ 0, else alpha·(eˣ − 1).
     Elu "elu" UNARY;
     /// Sums of rows of a table, cut into bags by offsets: table, indices, offsets to y.
@@ -174,7 +178,7 @@ operations! {
     Lrn "lrn" UNARY;
     /// One step of long short-term memory, after its matrix products: gates, c to h, c.
     LstmGates "lstm-gates" &[I, I, O, O];
-    /// Long short-term memory over a sequence, after the input's matrix product: W·x, h, c, R, bias, scratch to Y, h, c.
+    /// Long short-term memory over a sequence, after the input's matrix product: W·x, h, c, lengths in some, R, bias, scratch to Y, h, c.
     LstmSequence "lstm-sequence" &[I, I, I, I, I, S, O, O, O];
     /// Maximum over windows of depth, height and width.
     MaxPool "max-pool" UNARY;
@@ -266,6 +270,8 @@ operations! {
     Select "select" TERNARY;
     /// lambda · (x for x > 0, else alpha·(eˣ − 1)).
     Selu "selu" UNARY;
+    /// The sizes of a tensor, outermost first: sizes as the program keeps them to sizes as the model counts them.
+    ShapeOf "shape-of" UNARY;
     /// a · 2ᵇ.
     ShiftLeft "shift-left" BINARY;
     /// a / 2ᵇ, rounded down.
@@ -290,6 +296,8 @@ operations! {
     Sqrt "sqrt" UNARY;
     /// (a − b)².
     SquaredDifference "squared-difference" BINARY;
+    /// Every so many elements of a part of each dim: x, and begins, ends or steps in some, to y.
+    StridedSlice "strided-slice" UNARY;
     /// a − b.
     Subtract "subtract" BINARY;
     /// x / (1 + e^(−beta·x)).

@@ -3,6 +3,7 @@
 
 use super::arguments::{ArgumentError, Invocation, Reader};
 use super::boxes::{NonMaxSuppression, PositionSensitiveRoiPooling, RoiPooling};
+use super::dynamic::StridedSlice;
 use super::elementwise::{self, Activation};
 use super::embedding::EmbeddingBag;
 use super::index::{GatherElements, GatherNd, OneHot, ReverseSequence, ScatterElements, TopK};
@@ -102,6 +103,8 @@ pub enum Parameters {
     Softmax(Softmax),
     /// Space to batch, and batch to space.
     SpaceBatch(SpaceBatch),
+    /// Strided slice.
+    StridedSlice(StridedSlice),
     /// Top-k.
     TopK(TopK),
 }
@@ -167,6 +170,7 @@ impl Parameters {
             Operation::Lrn => scalars::lrn(reader, rank)?,
             // From release 2026.1.0 on sixteen bytes of ones follow; their meaning is not known.
             Operation::LstmSequence => Parameters::LstmSequence(LstmSequence {
+                lengths: invocation.inputs.len() > 5,
                 reverse: reader.choice("direction", &[false, true])?,
             }),
             Operation::Mvn1 => scalars::mvn1(reader)?,
@@ -222,6 +226,12 @@ impl Parameters {
             }
             Operation::ScatterElements => scalars::scatter_elements(reader, rank)?,
             Operation::Softmax | Operation::LogSoftmax => scalars::softmax(reader, invocation)?,
+            // Whether elements stay where they are in memory of the upper bounds: at these it is all the same.
+            Operation::DynamicReshape => {
+                reader.choice("only the shape", &[false, true])?;
+                Parameters::None
+            }
+            Operation::StridedSlice => scalars::strided_slice(reader, invocation)?,
             Operation::TopK => scalars::top_k(reader, rank)?,
             _ => Parameters::None,
         })

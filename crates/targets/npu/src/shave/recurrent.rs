@@ -9,6 +9,8 @@ use chipless_model::Fault;
 /// innermost; the outputs are Y of S steps with H places and the last h and c.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LstmSequence {
+    /// The length of the sequence comes after c: Y is zero beyond it.
+    pub lengths: bool,
     /// From the last step to the first; Y stays in the order of the input.
     pub reverse: bool,
 }
@@ -20,22 +22,24 @@ impl LstmSequence {
             call.floats(1)?.to_vec(),
             call.floats(2)?.to_vec(),
         );
-        let (recurrence, bias) = (call.floats(3)?, call.floats(4)?);
+        let weights = if self.lengths { 4 } else { 3 };
+        let (recurrence, bias) = (call.floats(weights)?, call.floats(weights + 1)?);
         let size = hidden.len();
         call.expect_elements("cell state", &call.input(2)?.shape, size)?;
         call.expect_elements(
             "recurrence",
-            &call.input(3)?.shape,
+            &call.input(weights)?.shape,
             (4 * size).saturating_mul(size),
         )?;
-        call.expect_elements("bias", &call.input(4)?.shape, 4 * size)?;
+        call.expect_elements("bias", &call.input(weights + 1)?.shape, 4 * size)?;
         let steps = products.len() / (4 * size);
         call.expect_elements("input products", &call.input(0)?.shape, 4 * size * steps)?;
         call.expect_elements("output sequence", call.output(0)?, size * steps)?;
         let mut sequence = vec![0.0; size * steps];
-        for number in 0..steps {
+        let length = self.length(call, steps)?;
+        for number in 0..length {
             let step = if self.reverse {
-                steps - 1 - number
+                length - 1 - number
             } else {
                 number
             };
@@ -60,6 +64,18 @@ impl LstmSequence {
             Values::Float(hidden),
             Values::Float(cell),
         ])
+    }
+
+    fn length(&self, call: Call<'_>, steps: usize) -> Result<usize, Fault> {
+        if !self.lengths {
+            return Ok(steps);
+        }
+        call.expect_elements("lengths", &call.input(3)?.shape, 1)?;
+        let length = call.integers(3)?.first().copied().unwrap_or(0);
+        let fits = usize::try_from(length)
+            .ok()
+            .filter(|length| *length <= steps);
+        fits.ok_or_else(|| call.fault(format_args!("length {length} of {steps} steps")))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::arguments::Layout;
 use super::arguments::{ArgumentError, Invocation, Reader};
 use super::boxes::{NonMaxSuppression, PositionSensitiveRoiPooling, RoiPooling};
+use super::dynamic::StridedSlice;
 use super::elementwise::Activation;
 use super::index::{GatherNd, OneHot, Reduction, ScatterElements, TopK, TopKOrder};
 use super::interpolate::{CoordinateMode, Interpolate, InterpolateMode, NearestMode};
@@ -534,4 +535,35 @@ pub(super) fn interpolate(reader: &mut Reader<'_>) -> Result<Parameters, Argumen
         output_offset,
         scales,
     }))
+}
+
+/// Begins, ends and steps of up to four dims, outermost first, zeros where there are fewer, and which of the three are these rather than
+/// tensors.
+pub(super) fn strided_slice(
+    reader: &mut Reader<'_>,
+    invocation: &Invocation,
+) -> Result<Parameters, ArgumentError> {
+    let mut figures = |field: &str, low: i64| -> Result<[i64; 4], ArgumentError> {
+        let mut values = [0; 4];
+        for value in &mut values {
+            *value = reader.between(field, low, MAX_SIZE)?;
+        }
+        Ok(values)
+    };
+    let begin = figures("begin", -MAX_SIZE)?;
+    let end = figures("end", -MAX_SIZE)?;
+    let step = figures("step", 0)?;
+    let mut given = || reader.choice("begins, ends or steps in the block", &[false, true]);
+    let slice = StridedSlice {
+        begin: given()?.then_some(begin),
+        end: given()?.then_some(end),
+        step: given()?.then_some(step),
+    };
+    let tensors = [slice.begin, slice.end, slice.step];
+    let tensors = tensors.iter().filter(|given| given.is_none()).count();
+    if invocation.inputs.len() != 1 + tensors {
+        let found = invocation.inputs.len() - 1;
+        return Err(reader.error(reader.place(), "tensors beside x", tensors, found));
+    }
+    Ok(Parameters::StridedSlice(slice))
 }

@@ -289,18 +289,3 @@ fn inputs_have_to_be_those_of_the_invocation() {
         "values of the wrong kind for a tensor float16[4]"
     );
 }
-
-#[test]
-fn a_dynamic_shape_is_no_fault() {
-    let mut bytes = block().tensor(F16, &[4]).tensor(F16, &[4]).bytes();
-    let decode = |bytes: &[u8]| Section::new(bytes, BASE).decode(Operation::Abs, 0);
-    assert!(decode(&bytes).is_ok());
-    // The dims of the second are not in the section, nor would they mean anything there.
-    bytes[40 + 8] = 0;
-    bytes[40 + 16..40 + 20].copy_from_slice(&0x4001_8040u32.to_le_bytes());
-    let error = decode(&bytes).expect_err("a dynamic shape");
-    assert!(error.is_dynamic, "{error}");
-    bytes[40 + 8] = 1;
-    let error = decode(&bytes).expect_err("a pointer out of the section");
-    assert!(!error.is_dynamic, "{error}");
-}

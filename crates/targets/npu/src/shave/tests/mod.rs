@@ -10,6 +10,7 @@
 
 mod arguments;
 mod detection;
+mod dynamic;
 mod elementwise;
 mod images;
 mod indexing;
@@ -39,6 +40,9 @@ struct Block {
     scalars: Vec<u8>,
     /// References of 36 bytes, as compilers up to release 2026.2.1 write them.
     short: bool,
+    /// How many of the tensors are inputs, whose dims stand in a row, and their strides after these; so do those of the others.
+    /// Without it each tensor has its strides after its dims.
+    inputs: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +52,30 @@ struct Reference {
     order: u64,
     /// In bits; dense without.
     strides: Option<Vec<u64>>,
+    /// Where the program keeps its sizes, which are at most the dims.
+    sizes_at: Option<u32>,
+}
+
+impl Reference {
+    fn dims_table(&self) -> Vec<u8> {
+        self.dims.iter().flat_map(|dim| dim.to_le_bytes()).collect()
+    }
+
+    fn strides_table(&self) -> Vec<u8> {
+        let dense = || {
+            let strides = self
+                .dims
+                .iter()
+                .scan(element_bits(self.element), |next, dim| {
+                    let stride = *next;
+                    *next *= u64::from(*dim);
+                    Some(stride)
+                });
+            strides.collect()
+        };
+        let strides = self.strides.clone().unwrap_or_else(dense);
+        strides.into_iter().flat_map(u64::to_le_bytes).collect()
+    }
 }
 
 impl Block {
@@ -64,8 +92,18 @@ impl Block {
             dims: dims.to_vec(),
             order,
             strides: None,
+            sizes_at: None,
         });
         self
+    }
+
+    /// A tensor of computed sizes within these.
+    fn bounded(self, element: u32, dims: &[u32], sizes_at: u32) -> Block {
+        let mut block = self.tensor(element, dims);
+        if let Some(tensor) = block.tensors.last_mut() {
+            tensor.sizes_at = Some(sizes_at);
+        }
+        block
     }
 
     /// A tensor with strides in bits.
@@ -75,6 +113,7 @@ impl Block {
             dims: dims.to_vec(),
             order: 0x4321,
             strides: Some(strides.to_vec()),
+            sizes_at: None,
         });
         self
     }
@@ -118,48 +157,44 @@ impl Block {
         self
     }
 
+    fn inputs(mut self, count: usize) -> Block {
+        self.inputs = Some(count);
+        self
+    }
+
     /// The section: references, scalars, then dims and strides.
     fn bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut tables = Vec::new();
         let reference = if self.short { 36 } else { 40 };
         let tables_at = BASE as usize + reference * self.tensors.len() + self.scalars.len();
-        for (
-            number,
-            Reference {
-                element,
-                dims,
-                order,
-                strides,
-            },
-        ) in self.tensors.iter().enumerate()
-        {
-            let bits = element_bits(*element);
-            let dense = || {
-                dims.iter()
-                    .scan(bits, |stride, dim| {
-                        let this = *stride;
-                        *stride *= u64::from(*dim);
-                        Some(this)
-                    })
-                    .collect()
+        let groups: Vec<&[Reference]> = match self.inputs {
+            Some(inputs) => vec![&self.tensors[..inputs], &self.tensors[inputs..]],
+            None => self.tensors.chunks(1).collect(),
+        };
+        let (mut tables, mut pointers) = (Vec::new(), Vec::new());
+        for group in groups {
+            let mut at = |table: Vec<u8>| {
+                let at = (tables_at + tables.len()) as u32;
+                tables.extend(table);
+                at
             };
-            let dims_at = (tables_at + tables.len()) as u32;
-            tables.extend(dims.iter().flat_map(|dim| dim.to_le_bytes()));
-            let strides_at = (tables_at + tables.len()) as u32;
-            tables.extend(
-                strides
-                    .clone()
-                    .unwrap_or_else(dense)
-                    .into_iter()
-                    .flat_map(u64::to_le_bytes),
-            );
+            let dims: Vec<u32> = group.iter().map(|tensor| at(tensor.dims_table())).collect();
+            let strides = group.iter().map(|tensor| at(tensor.strides_table()));
+            pointers.extend(dims.into_iter().zip(strides));
+        }
+        let mut bytes = Vec::new();
+        for (number, (tensor, (dims, strides))) in self.tensors.iter().zip(pointers).enumerate() {
             let address = (0x4020_0000 + 0x1_0000 * number as u64).to_le_bytes();
             bytes.extend(if self.short { &address[..4] } else { &address });
-            for word in [1, dims.len() as u32, dims_at, strides_at, *element] {
+            for word in [
+                u32::from(tensor.sizes_at.is_none()),
+                tensor.dims.len() as u32,
+                tensor.sizes_at.unwrap_or(dims),
+                strides,
+                tensor.element,
+            ] {
                 bytes.extend(word.to_le_bytes());
             }
-            bytes.extend(order.to_le_bytes());
+            bytes.extend(tensor.order.to_le_bytes());
             bytes.extend(2u32.to_le_bytes());
         }
         bytes.extend(&self.scalars);

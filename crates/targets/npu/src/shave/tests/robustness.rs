@@ -60,6 +60,11 @@ fn sample(operation: Operation) -> Block {
             .fold(image(&[F16]), |block, _| block.tensor(F32, &[1, 1, 1, 1]))
             .tensor(F16, &[3, 4, 2, 1])
             .longs(&[16, -1]),
+        Operation::DynamicReshape => block()
+            .bounded(F16, &[1, 1], 0x4001_8000)
+            .tensor(I32, &[2])
+            .bounded(F16, &[1, 1], 0x4001_8040)
+            .long(0),
         Operation::FullyConnected => block()
             .tensor(F16, &[3, 4])
             .tensor(F16, &[3, 5])
@@ -298,6 +303,11 @@ fn sample(operation: Operation) -> Block {
             .tensor(I32, &[2, 2])
             .tensor(F16, &[3, 2])
             .tensor(F16, &[3, 2, 2]),
+        Operation::ShapeOf => block().tensor(I32, &[4]).tensor(I32, &[4]),
+        Operation::StridedSlice => image(&[F16, F16])
+            .long(i64::MAX)
+            .longs(&[0; 12])
+            .longs(&[1; 3]),
         Operation::TopK => block()
             .tensor(F16, &[3, 4])
             .tensor(U8, &[9])

@@ -86,14 +86,19 @@ fn node(name: &str, element: u32) -> Vec<u8> {
     node
 }
 
-/// The network's description: an input `x` of 2×8 float16, an output `y` that the model calls `result`.
-fn metadata() -> Vec<u8> {
+/// The network's description: an input `x` of 2×8 float16, an output `y` that the model calls `result`. With `sizes` there are
+/// tensors of these as well.
+fn metadata(sizes: bool) -> Vec<u8> {
     let mut identification = vec![0; 512];
     put(&mut identification, 0, "NPU4000");
     put(&mut identification, 256, "tiny");
     let mut resources = vec![0; 12];
     put(&mut resources, 10, [1]);
-    let (x, y) = (tensor("x", 3, 16, &[2, 8]), tensor("y", 3, 16, &[2, 8]));
+    let (mut x, mut y) = (tensor("x", 3, 16, &[2, 8]), tensor("y", 3, 16, &[2, 8]));
+    if sizes {
+        x.extend(tensor("vpux_ie_shape_x", 10, 32, &[2]));
+        y.extend(tensor("vpux_ie_shape_y", 10, 32, &[2]));
+    }
     let elements: [(u64, Vec<u8>); 10] = [
         (512, identification),
         (12, resources),
@@ -219,7 +224,7 @@ impl Blob {
             });
         };
         let program = section_type::PROGBITS;
-        bytes("MetadataSection", section_type::NETDESC, 0, metadata());
+        bytes("MetadataSection", section_type::NETDESC, 0, metadata(false));
         bytes("buffer.Constant.0.constant", program, ALLOC, vec![7; 64]);
         bytes(
             "shave.params",
@@ -328,6 +333,13 @@ impl Blob {
             patches,
             trailer: trailer(),
         }
+    }
+
+    /// A program whose input and output have sizes with upper bounds.
+    pub(crate) fn bounded() -> Blob {
+        let mut blob = Blob::tiny();
+        blob.part("MetadataSection").bytes = metadata(true);
+        blob
     }
 
     /// A part by name.

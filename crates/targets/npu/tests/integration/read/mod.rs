@@ -7,7 +7,7 @@ use blob::{Blob, Patch, put};
 use chipless_model::{ElementType, Finding, Limits, Node, Value};
 use chipless_npu::image::{BASE, Image};
 use chipless_npu::inference::Inference;
-use chipless_npu::info::{Edge, info};
+use chipless_npu::info::{Edge, Tensor, info};
 use chipless_npu::read::{Document, Platform, Version};
 use chipless_npu::structures::TaskKind;
 use proptest::prelude::*;
@@ -339,6 +339,30 @@ fn tensors_that_are_not_row_major_tell_their_layout() {
     let file = blob.file();
     let edge = Edge::read(&Document::read(&file).expect("the structure is good"));
     assert_eq!(edge.inputs[0].layout, Some((vec![128, 16], 0x21)));
+}
+
+/// The compiler's tensors of sizes are no inputs and outputs; the others keep the names of the model.
+#[test]
+fn sizes_with_upper_bounds_are_facts() {
+    let file = Blob::bounded().file();
+    let document = Document::read(&file).expect("the blob is good");
+    let edge = Edge::read(&document);
+    let names = |tensors: &[Tensor]| {
+        let names = tensors.iter().map(|tensor| tensor.name.clone());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(names(&edge.inputs), ["x"]);
+    assert_eq!(names(&edge.outputs), ["result"]);
+    let sections = edge.bounds.iter().map(|bounds| &bounds.section[..]);
+    assert_eq!(
+        sections.collect::<Vec<_>>(),
+        ["io.NetworkInput.1", "io.NetworkOutput.1"]
+    );
+    // Innermost first, as the program reads them.
+    assert_eq!(edge.bounds[0].bytes(), [8, 0, 0, 0, 2, 0, 0, 0]);
+    let facts: BTreeMap<_, _> = info(&document).facts.into_iter().collect();
+    assert_eq!(facts["upper_bounds_x"], Value::Text("2×8".to_owned()));
+    assert!(!facts.contains_key("upper_bounds_result"));
 }
 
 #[test]
