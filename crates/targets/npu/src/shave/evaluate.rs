@@ -83,6 +83,7 @@ fn results(call: Call<'_>, parameters: &Parameters) -> Result<Vec<Values>, Fault
         Parameters::EmbeddingBag(bag) => bag.evaluate(call),
         Parameters::FakeQuantize(quantize) => quantize.evaluate(call),
         Parameters::Gather(gather) => gather.evaluate(call),
+        Parameters::Fourier(fourier) => fourier.evaluate(call),
         Parameters::GatherElements(gather) => gather.evaluate(call),
         Parameters::GatherNd(gather) => gather.evaluate(call),
         Parameters::GridSample(sample) => sample.evaluate(call),

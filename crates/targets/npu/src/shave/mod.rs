@@ -12,6 +12,7 @@ mod dynamic;
 mod elementwise;
 mod embedding;
 mod evaluate;
+mod fourier;
 mod import;
 mod index;
 mod interpolate;
@@ -41,6 +42,7 @@ pub use dynamic::StridedSlice;
 pub use elementwise::Activation;
 pub use embedding::EmbeddingBag;
 pub use evaluate::evaluate;
+pub use fourier::Fourier;
 pub use import::{LibraryKernel, import, table_text};
 pub use index::{
     GatherElements, GatherNd, OneHot, Reduction, ReverseSequence, ScatterElements, TopK, TopKOrder,

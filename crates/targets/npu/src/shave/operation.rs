@@ -124,6 +124,8 @@ operations! {
     Floor "floor" UNARY;
     /// Remainder with the sign of the divisor.
     FloorMod "floor-mod" BINARY;
+    /// Discrete Fourier transform: x, factors to y.
+    Fourier "fourier" BINARY;
     /// Matrix product with transposed weights: x, weights, and a bias for each column in some, to y.
     FullyConnected "fully-connected" BINARY;
     /// Selects slices along an axis: x, indices to y.
@@ -156,6 +158,10 @@ operations! {
     ImagePatches "image-patches" UNARY;
     /// Resizes height and width; two more inputs (columns, weights) may come after the first.
     Interpolate "interpolate" UNARY;
+    /// Its inverse.
+    InverseFourier "inverse-fourier" BINARY;
+    /// The inverse of the transform of real numbers.
+    InverseRealFourier "inverse-real-fourier" BINARY;
     /// x for x ≥ 0, else slope·x with one slope.
     LeakyRelu "leaky-relu" UNARY;
     /// a < b.
@@ -216,6 +222,8 @@ operations! {
     Power "power" BINARY;
     /// x for x ≥ 0, else slope·x.
     Prelu "prelu" BINARY;
+    /// Discrete Fourier transform of real numbers.
+    RealFourier "real-fourier" BINARY;
     /// Whether no element over axes is 0.
     ReduceAnd "reduce-and" UNARY;
     /// Sum of absolute values over axes.

@@ -6,6 +6,7 @@ use super::boxes::{NonMaxSuppression, PositionSensitiveRoiPooling, RoiPooling};
 use super::dynamic::StridedSlice;
 use super::elementwise::{self, Activation};
 use super::embedding::EmbeddingBag;
+use super::fourier::Fourier;
 use super::index::{GatherElements, GatherNd, OneHot, ReverseSequence, ScatterElements, TopK};
 use super::interpolate::Interpolate;
 use super::movement::{Gather, ImagePatches, Pad, Permute, ScatterUpdate, SpaceBatch};
@@ -45,6 +46,8 @@ pub enum Parameters {
     FakeQuantize(FakeQuantize),
     /// Gather.
     Gather(Gather),
+    /// Every Fourier transform.
+    Fourier(Fourier),
     /// Gather elements.
     GatherElements(GatherElements),
     /// Gather ND.
@@ -161,6 +164,12 @@ impl Parameters {
             }
             Operation::CumulativeSum => scalars::cumulative_sum(reader, rank)?,
             Operation::Dequantize => scalars::dequantize(reader, invocation, rank)?,
+            Operation::Fourier
+            | Operation::InverseFourier
+            | Operation::InverseRealFourier
+            | Operation::RealFourier => Parameters::Fourier(Fourier {
+                axes: reader.axes(rank)?,
+            }),
             Operation::GatherElements => Parameters::GatherElements(GatherElements {
                 axis: reader.axis("axis", rank)?,
             }),

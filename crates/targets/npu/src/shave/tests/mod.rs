@@ -12,6 +12,7 @@ mod arguments;
 mod detection;
 mod dynamic;
 mod elementwise;
+mod fourier;
 mod images;
 mod indexing;
 mod layers;

@@ -65,6 +65,21 @@ fn sample(operation: Operation) -> Block {
             .tensor(I32, &[2])
             .bounded(F16, &[1, 1], 0x4001_8040)
             .long(0),
+        Operation::Fourier | Operation::InverseFourier => block()
+            .tensor(F16, &[2, 3, 2])
+            .tensor(F16, &[18])
+            .tensor(F16, &[2, 3, 2])
+            .longs(&[1, 1]),
+        Operation::InverseRealFourier => block()
+            .tensor(F16, &[2, 2, 2])
+            .tensor(F16, &[18])
+            .tensor(F16, &[3, 2])
+            .longs(&[1, 1]),
+        Operation::RealFourier => block()
+            .tensor(F16, &[3, 2])
+            .tensor(F16, &[18])
+            .tensor(F16, &[2, 2, 2])
+            .longs(&[1, 0]),
         Operation::FullyConnected => block()
             .tensor(F16, &[3, 4])
             .tensor(F16, &[3, 5])
