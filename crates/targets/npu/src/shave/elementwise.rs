@@ -257,6 +257,14 @@ fn comparison(operation: Operation) -> Option<fn(Option<Ordering>) -> bool> {
     })
 }
 
+fn predicate(operation: Operation) -> Option<fn(f32) -> bool> {
+    Some(match operation {
+        Operation::IsFinite => f32::is_finite,
+        Operation::IsInfinite => f32::is_infinite,
+        _ => return None,
+    })
+}
+
 fn logical(operation: Operation) -> Option<fn(bool, bool) -> bool> {
     Some(match operation {
         Operation::LogicalAnd => |a, b| a && b,
@@ -290,6 +298,7 @@ pub(super) fn is_linear(operation: Operation) -> bool {
 pub(super) fn covers(operation: Operation) -> bool {
     comparison(operation).is_some()
         || logical(operation).is_some()
+        || predicate(operation).is_some()
         || unary(operation).is_some()
         || unary_integer(operation).is_some()
         || binary(operation).is_some()
@@ -301,6 +310,10 @@ pub(super) fn evaluate(call: Call<'_>) -> Result<Values, Fault> {
     let output = call.output(0)?;
     if let Some(decide) = comparison(operation) {
         return compare(call, decide);
+    }
+    if let Some(decide) = predicate(operation) {
+        let values = call.floats(0)?.iter().map(|x| decide(*x));
+        return Ok(decisions(output.element, &values.collect::<Vec<_>>()));
     }
     if let Some(decide) = logical(operation) {
         let (a, b) = (truths(call, 0)?, truths(call, 1)?);

@@ -7,6 +7,7 @@
 
 mod arguments;
 mod boxes;
+mod color;
 mod dependence;
 mod dynamic;
 mod elementwise;
@@ -37,6 +38,7 @@ mod yolo;
 
 pub use arguments::{ArgumentError, Invocation, Section, TensorRef};
 pub use boxes::{NonMaxSuppression, PositionSensitiveRoiPooling, RoiPooling};
+pub use color::Color;
 pub use dependence::dependent_elements;
 pub use dynamic::StridedSlice;
 pub use elementwise::Activation;

@@ -44,6 +44,43 @@ pub(super) fn places(output: &Shape, mut place: impl FnMut(&[usize]) -> usize) -
         .collect()
 }
 
+/// Element `i` of an axis comes from `i − shift`, counted around. Axes are those of the model, outermost 0; negative ones count from
+/// the end. One shift may be that of all axes.
+pub(super) fn roll(call: Call<'_>) -> Result<Values, Fault> {
+    let (x, shifts, axes) = (call.input(0)?, call.integers(1)?, call.integers(2)?);
+    let output = call.output(0)?;
+    if x.shape.dims != output.dims || (shifts.len() != 1 && shifts.len() != axes.len()) {
+        let (count, axes) = (shifts.len(), axes.len());
+        return Err(call.fault(format_args!(
+            "{} with {count} shifts of {axes} axes does not give {output}",
+            x.shape
+        )));
+    }
+    let rank = output.dims.len();
+    let mut back = vec![0; rank];
+    for (number, axis) in axes.iter().enumerate() {
+        let logical = if *axis < 0 {
+            axis.checked_add(rank as i64)
+        } else {
+            Some(*axis)
+        };
+        let logical = logical.and_then(|axis| usize::try_from(axis).ok());
+        let axis = call.memory_axis(&x.shape, logical.unwrap_or(rank))?;
+        let size = i64::from(output.dims[axis]);
+        let shift = shifts.get(number).or(shifts.first()).copied().unwrap_or(0);
+        back[axis] = (back[axis] - shift.rem_euclid(size)).rem_euclid(size);
+    }
+    let picked = places(output, |coordinates| {
+        let (mut at, mut stride) = (0, 1);
+        for ((coordinate, back), size) in coordinates.iter().zip(&back).zip(&output.dims) {
+            at += (coordinate + *back as usize) % *size as usize * stride;
+            stride *= *size as usize;
+        }
+        at
+    });
+    Ok(pick(&x.values, &picked))
+}
+
 /// Selects slices along a memory dim, innermost 0, with indices of their own for each batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gather {

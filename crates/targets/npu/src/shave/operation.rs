@@ -154,6 +154,8 @@ operations! {
     HardSigmoidSixth "hard-sigmoid-sixth" UNARY;
     /// x · clip(x + 3, 0, 6) / 6.
     HardSwish "hard-swish" UNARY;
+    /// A picture of planes Y, U and V to one of three colours.
+    I420ToRgb "i420-to-rgb" TERNARY;
     /// Patches of height and width as channels.
     ImagePatches "image-patches" UNARY;
     /// Resizes height and width; two more inputs (columns, weights) may come after the first.
@@ -162,6 +164,10 @@ operations! {
     InverseFourier "inverse-fourier" BINARY;
     /// The inverse of the transform of real numbers.
     InverseRealFourier "inverse-real-fourier" BINARY;
+    /// Neither infinite nor no number.
+    IsFinite "is-finite" UNARY;
+    /// Infinite, of either sign.
+    IsInfinite "is-infinite" UNARY;
     /// x for x ≥ 0, else slope·x with one slope.
     LeakyRelu "leaky-relu" UNARY;
     /// a < b.
@@ -210,6 +216,8 @@ operations! {
     NormalizeL2 "normalize-l2" UNARY;
     /// a ≠ b.
     NotEqual "not-equal" BINARY;
+    /// A picture of planes Y and UV to one of three colours.
+    Nv12ToRgb "nv12-to-rgb" BINARY;
     /// Indices to rows of one "on" among "off".
     OneHot "one-hot" UNARY;
     /// Adds a border.
@@ -256,6 +264,8 @@ operations! {
     RoiAlign "roi-align" TERNARY;
     /// Maximum or mean of the parts of regions: x, regions to y.
     RoiPooling "roi-pooling" BINARY;
+    /// Elements move along some dims, those beyond the end to the start: x, shifts, axes to y.
+    Roll "roll" TERNARY;
     /// x · cos + rotated x · sin; element i of the first half is paired with element i of the second.
     RotaryEmbedding "rotary-embedding" TERNARY;
     /// The same with a cosine and a sine for each pair.

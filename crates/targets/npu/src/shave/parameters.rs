@@ -3,6 +3,7 @@
 
 use super::arguments::{ArgumentError, Invocation, Reader};
 use super::boxes::{NonMaxSuppression, PositionSensitiveRoiPooling, RoiPooling};
+use super::color::Color;
 use super::dynamic::StridedSlice;
 use super::elementwise::{self, Activation};
 use super::embedding::EmbeddingBag;
@@ -34,6 +35,8 @@ pub enum Parameters {
     Bucketize(bool),
     /// Convolution.
     Convolution(Convolution),
+    /// NV12 and I420.
+    Color(Color),
     /// CTC greedy decoder: repeats are merged.
     CtcGreedyDecoder(bool),
     /// Cumulative sum.
@@ -172,6 +175,9 @@ impl Parameters {
             }),
             Operation::GatherElements => Parameters::GatherElements(GatherElements {
                 axis: reader.axis("axis", rank)?,
+            }),
+            Operation::I420ToRgb | Operation::Nv12ToRgb => Parameters::Color(Color {
+                blue_first: reader.choice("order of the channels", &[false, true])?,
             }),
             Operation::GatherNd => scalars::gather_nd(reader)?,
             Operation::GridSample => scalars::grid_sample(reader)?,

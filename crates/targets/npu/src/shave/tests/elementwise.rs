@@ -544,3 +544,21 @@ proptest! {
         prop_assert_eq!(block.floats(Operation::Subtract, &[Values::Float(a), Values::Float(b)]), expected);
     }
 }
+
+#[test]
+fn numbers_that_are_not_finite() {
+    let x = [0.0, -1.5, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+    let found = |operation: Operation, element: u32| {
+        let block = block().tensor(F16, &[5]).tensor(element, &[5]);
+        block
+            .run(operation, &[float(&x)])
+            .expect("it runs")
+            .swap_remove(0)
+    };
+    assert_eq!(found(Operation::IsFinite, I8), integer(&[1, 1, 0, 0, 0]));
+    assert_eq!(found(Operation::IsInfinite, I8), integer(&[0, 0, 1, 1, 0]));
+    assert_eq!(
+        found(Operation::IsInfinite, F16),
+        float(&[0.0, 0.0, 1.0, 1.0, 0.0])
+    );
+}

@@ -626,3 +626,53 @@ proptest! {
         prop_assert_eq!(block.floats(Operation::MaxPool, &[Values::Float(x)]), expected);
     }
 }
+
+/// Against the formulas of BT.601 for grey, red, the ends of the range and beyond them; chroma is that of each two by two pixels.
+#[test]
+fn colors_of_video() {
+    let run = |operation: Operation, element: u32, planes: &[(&[u32], &[i64])], order: i64| {
+        let block = planes
+            .iter()
+            .fold(block(), |block, (dims, _)| block.tensor(U8, dims));
+        let block = block.tensor(element, &[3, 4, 2, 1]).long(order);
+        let inputs: Vec<Values> = planes.iter().map(|(_, values)| integer(values)).collect();
+        block.run(operation, &inputs).map(|found| found[0].clone())
+    };
+    let luma: (&[u32], &[i64]) = (&[1, 4, 2, 1], &[126, 81, 16, 235, 0, 255, 81, 81]);
+    let both: (&[u32], &[i64]) = (&[2, 2, 1, 1], &[128, 128, 90, 240]);
+    let expected = [
+        [128, 128, 128],
+        [76, 76, 76],
+        [179, 0, 0],
+        [255, 179, 178],
+        [0, 0, 0],
+        [255, 255, 255],
+        [254, 0, 0],
+        [254, 0, 0],
+    ];
+    let expected: Vec<i64> = expected.into_iter().flatten().collect();
+    let nv12 = run(Operation::Nv12ToRgb, U8, &[luma, both], 0);
+    assert_eq!(nv12, Ok(integer(&expected)));
+    let blue_first: Vec<i64> = expected
+        .chunks(3)
+        .flat_map(|color| color.iter().rev().copied())
+        .collect();
+    assert_eq!(
+        run(Operation::Nv12ToRgb, U8, &[luma, both], 1),
+        Ok(integer(&blue_first))
+    );
+    let (u, v): ((&[u32], &[i64]), _) = (
+        (&[1, 2, 1, 1], &[128, 90]),
+        (&[1, 2, 1, 1][..], &[128, 240][..]),
+    );
+    assert_eq!(run(Operation::I420ToRgb, U8, &[luma, u, v], 0), nv12);
+    let Ok(Values::Float(floats)) = run(Operation::Nv12ToRgb, F16, &[luma, both], 0) else {
+        panic!("floats");
+    };
+    assert_close(&floats[..3], &[128.04; 3]);
+    let fault = run(Operation::I420ToRgb, U8, &[luma, u, luma], 0).expect_err("a plane too large");
+    assert_eq!(
+        fault.message,
+        "i420-to-rgb: uint8[1, 4, 2, 1] of a picture uint8[3, 4, 2, 1]"
+    );
+}

@@ -462,3 +462,37 @@ fn regions_are_pooled_by_their_maximum() {
     let found = block.floats(Operation::RoiPooling, &[float(&x), float(&regions)]);
     assert_eq!(found, [5.0, 7.0, 13.0, 15.0, 5.0, 6.0, 9.0, 10.0]);
 }
+
+/// As `numpy.roll`.
+#[test]
+fn elements_roll_around() {
+    let roll = |shifts: &[i64], axes: &[i64]| {
+        let block = block()
+            .tensor(F16, &[3, 2])
+            .tensor(I32, &[shifts.len() as u32])
+            .tensor(I32, &[axes.len() as u32])
+            .tensor(F16, &[3, 2]);
+        let x = float(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+        block.run(Operation::Roll, &[x, integer(shifts), integer(axes)])
+    };
+    let found = |values: [f32; 6]| Ok(vec![float(&values)]);
+    assert_eq!(roll(&[1], &[1]), found([2.0, 0.0, 1.0, 5.0, 3.0, 4.0]));
+    assert_eq!(roll(&[-1], &[-1]), found([1.0, 2.0, 0.0, 4.0, 5.0, 3.0]));
+    assert_eq!(
+        roll(&[1, 5], &[0, 1]),
+        found([4.0, 5.0, 3.0, 1.0, 2.0, 0.0])
+    );
+    assert_eq!(roll(&[1], &[0, 1]), found([5.0, 3.0, 4.0, 2.0, 0.0, 1.0]));
+    assert_eq!(
+        roll(&[1, 1], &[1, 1]),
+        found([1.0, 2.0, 0.0, 4.0, 5.0, 3.0])
+    );
+    for (shifts, axes) in [
+        (&[1][..], &[2][..]),
+        (&[1], &[-3]),
+        (&[1], &[i64::from(i32::MIN)]),
+        (&[1, 2, 3], &[0, 1]),
+    ] {
+        assert!(roll(shifts, axes).is_err(), "{shifts:?} {axes:?}");
+    }
+}

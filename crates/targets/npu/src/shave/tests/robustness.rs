@@ -113,6 +113,22 @@ fn sample(operation: Operation) -> Block {
             .tensor(F16, &[5, 4, 2, 1])
             .tensor(F16, &[2, 1, 18, 1])
             .longs(&[3, 3, 2, 2, 1, 1, 2]),
+        Operation::I420ToRgb => block()
+            .tensor(U8, &[1, 4, 2, 1])
+            .tensor(U8, &[1, 2, 1, 1])
+            .tensor(U8, &[1, 2, 1, 1])
+            .tensor(U8, &[3, 4, 2, 1])
+            .long(0),
+        Operation::Nv12ToRgb => block()
+            .tensor(U8, &[1, 4, 2, 1])
+            .tensor(U8, &[2, 2, 1, 1])
+            .tensor(U8, &[3, 4, 2, 1])
+            .long(0),
+        Operation::Roll => block()
+            .tensor(F16, &[3, 4, 2, 1])
+            .tensor(I32, &[2])
+            .tensor(I32, &[2])
+            .tensor(F16, &[3, 4, 2, 1]),
         Operation::LeakyRelu => image(&[F16; 2]).float(0.1),
         Operation::LstmGates => block()
             .tensor(F16, &[8])
