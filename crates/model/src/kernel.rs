@@ -4,6 +4,7 @@ use crate::access::{Access, Pattern, traffic};
 use crate::element::ElementType;
 use crate::id::BufferId;
 use crate::storage::Storage;
+use crate::swizzle::Swizzle;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -36,6 +37,11 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
 
     /// Every byte that the task may touch. The engine checks that each access fits its buffer before it executes the task.
     fn accesses(&self, visit: &mut dyn FnMut(Access));
+
+    /// The same bytes as [`accesses`](Kernel::accesses) names, where patterns may count logical addresses of a swizzled tensor: fewer patterns.
+    fn swizzled_accesses(&self, visit: &mut dyn FnMut(Access, Swizzle)) {
+        self.accesses(&mut |access| visit(access, Swizzle::OFF));
+    }
 
     /// Bytes that it reads and bytes that it writes, repeats counted.
     fn traffic(&self) -> (u64, u64) {

@@ -65,7 +65,8 @@
 //! # Accesses
 //!
 //! A [`Kernel`] names every byte it may touch as strided [`Pattern`]s ([`access`]). An access is exact, or a bound where
-//! data decides (a gather); findings say on which they rest.
+//! data decides (a gather); findings say on which they rest. Hardware that rotates rows of a memory under a tensor's addresses makes one pattern of
+//! many pieces: for whoever can take it as it is, a kernel gives the pattern and its [`Swizzle`].
 
 pub mod access;
 mod barrier;
@@ -81,6 +82,7 @@ mod limits;
 mod program;
 mod random;
 mod storage;
+mod swizzle;
 mod sync;
 mod text;
 mod time;
@@ -106,6 +108,7 @@ pub use program::{
 };
 pub use random::SplitMix64;
 pub use storage::{NoRoom, Storage, zeroed};
+pub use swizzle::Swizzle;
 pub use sync::{Action, Condition, Configuration, Counter, Moment, Signal, Sync, SyncKind, Wait};
 pub use text::{Text, escape};
 pub use time::Time;

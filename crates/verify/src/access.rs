@@ -1,7 +1,7 @@
 //! Strided patterns as the verifier looks at them.
 
-use chipless_model::Loop;
 use chipless_model::access::MAX_LOOPS;
+use chipless_model::{Loop, Swizzle};
 
 /// Runs and loops of a pattern, without its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub(crate) struct Strided<'a> {
     pub(crate) offset: u64,
     pub(crate) run: u64,
     pub(crate) loops: &'a [Loop],
+    /// Where its bytes stand.
+    pub(crate) swizzle: Swizzle,
 }
 
 impl<'a> Strided<'a> {
@@ -17,6 +19,17 @@ impl<'a> Strided<'a> {
             offset: pattern.offset,
             run: pattern.run,
             loops: &pattern.loops,
+            swizzle: Swizzle::OFF,
+        }
+    }
+
+    /// The bytes from `low` to before `high`.
+    pub(crate) fn contiguous(low: u64, high: u64) -> Strided<'static> {
+        Strided {
+            offset: low,
+            run: high - low,
+            loops: &[],
+            swizzle: Swizzle::OFF,
         }
     }
 
@@ -34,8 +47,18 @@ impl<'a> Strided<'a> {
         low >= 0 && high <= i128::from(size)
     }
 
-    /// First byte and one past the last.
+    /// First byte and one past the last, or those of whole rows where these are turned.
     pub(crate) fn extent(&self) -> (i128, i128) {
+        let (low, high) = self.logical_extent();
+        if self.swizzle.is_off() {
+            return (low, high);
+        }
+        let row = i128::from(Swizzle::ROW);
+        (low.div_euclid(row) * row, -(-high).div_euclid(row) * row)
+    }
+
+    /// First logical address and one past the last.
+    pub(crate) fn logical_extent(&self) -> (i128, i128) {
         let (mut low, mut high) = (
             i128::from(self.offset),
             i128::from(self.offset) + i128::from(self.run),
@@ -70,6 +93,8 @@ impl<'a> Strided<'a> {
             at: self.offset,
             total,
             left: if self.is_empty() { 0 } else { total },
+            swizzle: self.swizzle,
+            rest: (0, 0),
         }
     }
 }
@@ -82,9 +107,12 @@ pub(crate) struct Runs<'a> {
     /// Bytes of each run.
     run: u64,
     at: u64,
-    /// How many there are.
+    /// How many there are; at the ends of turned rows they come in two.
     pub(crate) total: u64,
     left: u64,
+    swizzle: Swizzle,
+    /// Logical addresses that are left of a run: the first, and how many.
+    rest: (u64, u64),
 }
 
 impl Iterator for Runs<'_> {
@@ -92,6 +120,31 @@ impl Iterator for Runs<'_> {
     type Item = (u64, u64);
 
     fn next(&mut self) -> Option<(u64, u64)> {
+        if self.swizzle.is_off() {
+            return self.logical();
+        }
+        if self.rest.1 == 0 {
+            let (low, high) = self.logical()?;
+            self.rest = (low, high - low);
+        }
+        let (low, left) = self.rest;
+        let at = self.swizzle.physical(low);
+        // Whole rows hold the same bytes however they are turned.
+        let rows = left / Swizzle::ROW * Swizzle::ROW;
+        if rows > 0 && low.is_multiple_of(Swizzle::ROW) {
+            self.rest = (low + rows, left - rows);
+            return Some((low, low + rows));
+        }
+        let in_row = |at: u64| Swizzle::ROW - at % Swizzle::ROW;
+        let size = left.min(in_row(low)).min(in_row(at));
+        self.rest = (low + size, left - size);
+        Some((at, at + size))
+    }
+}
+
+impl Runs<'_> {
+    /// The next run, by logical addresses.
+    fn logical(&mut self) -> Option<(u64, u64)> {
         self.left = self.left.checked_sub(1)?;
         let here = (self.at, self.at + self.run);
         for (index, l) in self.index.iter_mut().zip(self.loops) {
@@ -119,15 +172,20 @@ pub(crate) fn union<'a>(
         left = left.checked_sub(runs.total)?;
         all.extend(runs);
     }
-    all.sort_unstable();
-    all.dedup_by(|next, last| {
+    join(&mut all);
+    Some(all)
+}
+
+/// Puts ranges in order and makes one of those that touch.
+pub(crate) fn join(ranges: &mut Vec<(u64, u64)>) {
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, last| {
         let joins = next.0 <= last.1;
         if joins {
             last.1 = last.1.max(next.1);
         }
         joins
     });
-    Some(all)
 }
 
 /// Bytes of a buffer, as findings name them.

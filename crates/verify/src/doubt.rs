@@ -4,6 +4,7 @@
 //! profiling that stay empty. Such a byte is a fault where it can change an output or what a task does. So it is followed, as memcheck does,
 //! from task to task by what the kernels say of their [dependences](Kernel::dependence).
 
+use crate::access::Strided;
 use crate::access::range;
 use crate::findings::Findings;
 use crate::footprint::{Accesses, Use};
@@ -240,6 +241,16 @@ struct Dependent {
 }
 
 impl Dependent {
+    fn add_all(&mut self, buffer: BufferId, strided: Strided<'_>) {
+        if strided.swizzle.is_off() {
+            let loops = strided.loops.iter().copied();
+            return self.add(buffer, Pattern::new(strided.offset, strided.run, loops));
+        }
+        for (low, high) in strided.runs() {
+            self.add(buffer, Pattern::contiguous(low, high - low));
+        }
+    }
+
     fn add(&mut self, buffer: BufferId, pattern: Pattern) {
         if !pattern.loops.is_empty() {
             return self.strided.push((buffer, pattern));
@@ -279,7 +290,7 @@ impl<'m> Trace<'m> {
             (entry.direction, entry.certainty) == (Direction::Read, Certainty::May)
         });
         let gaps = gaps.iter().map(|index| accesses.entry(*index));
-        writes.follow_only(gaps.chain(bounds).map(|e| accesses.footprint_of(e).buffer));
+        writes.follow_only(gaps.chain(bounds).map(|e| accesses.footprint_of(e)));
         Trace {
             program,
             accesses,
@@ -330,9 +341,7 @@ impl<'m> Trace<'m> {
                     for (_, entry) in uses().filter(|(_, e)| e.direction == Direction::Write) {
                         let footprint = accesses.footprint_of(entry);
                         for p in accesses.fitting(footprint) {
-                            let loops = p.loops.iter().copied();
-                            let pattern = Pattern::new(p.offset, p.run, loops);
-                            dependent.add(footprint.buffer, pattern);
+                            dependent.add_all(footprint.buffer, p);
                         }
                     }
                 }

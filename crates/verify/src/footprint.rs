@@ -7,7 +7,7 @@
 
 use crate::access::{Strided, union};
 use chipless_model::{
-    Access, BufferId, Certainty, Direction, IndexVec, KernelId, Loop, Program, TaskId,
+    Access, BufferId, Certainty, Direction, IndexVec, KernelId, Loop, Program, Swizzle, TaskId,
 };
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
@@ -74,7 +74,7 @@ struct Boxed<'a> {
 }
 
 impl<'a> Boxed<'a> {
-    /// The box of a pattern that lies inside its buffer; `None` where its columns go on from row to row.
+    /// The box of a pattern that lies inside its buffer; `None` where its columns go on from row to row, or are turned.
     fn new(pattern: Strided<'a>, pitch: u64) -> Option<Boxed<'a>> {
         let (first, end) = pattern.extent();
         if pitch == u64::MAX {
@@ -87,6 +87,9 @@ impl<'a> Boxed<'a> {
                 bytes: counts.fold(pattern.run, u64::saturating_mul),
                 pattern,
             });
+        }
+        if !pattern.swizzle.is_off() {
+            return None;
         }
         let (mut reach, mut bytes, mut dense, mut over_rows) = (0, pattern.run, true, 0);
         for l in pattern.loops {
@@ -144,11 +147,17 @@ impl<'a> Boxed<'a> {
     }
 
     /// The columns of one row, with loops over them.
-    fn columns<'l>(&self, loops: &'l [Loop]) -> Strided<'l> {
+    fn columns<'l>(&self, loops: &'l [Loop]) -> Strided<'l>
+    where
+        'a: 'l,
+    {
+        if !self.pattern.swizzle.is_off() {
+            return self.pattern;
+        }
         Strided {
             offset: self.low,
-            run: self.pattern.run,
             loops,
+            ..self.pattern
         }
     }
 }
@@ -193,6 +202,7 @@ struct Flat {
     loops: (u32, u32),
     /// Which of the task's tensors it belongs to.
     tensor: u8,
+    swizzle: Swizzle,
 }
 
 /// Every access of a program, task by task; of each task reads come before writes.
@@ -220,7 +230,7 @@ impl Accesses {
         // Most tasks read and write one place.
         accesses.uses.reserve(2 * program.tasks.len());
         let mut known: HashTable<u32> = HashTable::new();
-        let mut list: Vec<Access> = Vec::new();
+        let mut list: Vec<(Access, Swizzle)> = Vec::new();
         // The first task with each kernel.
         let mut known_kernels: IndexVec<KernelId, Option<TaskId>> =
             program.kernels.iter().map(|_| None).collect();
@@ -238,14 +248,17 @@ impl Accesses {
                 continue;
             }
             *known_kernel = Some(task);
-            program.kernel(task).accesses(&mut |access| {
-                if access.buffer.index() < program.buffers.len()
-                    && !access.pattern.extent().is_empty()
-                {
-                    list.push(access);
-                }
-            });
-            let kind = |a: &Access| (a.direction, a.buffer, a.certainty == Certainty::May);
+            program
+                .kernel(task)
+                .swizzled_accesses(&mut |access, swizzle| {
+                    if access.buffer.index() < program.buffers.len()
+                        && !access.pattern.extent().is_empty()
+                    {
+                        list.push((access, swizzle));
+                    }
+                });
+            let kind =
+                |(a, _): &(Access, Swizzle)| (a.direction, a.buffer, a.certainty == Certainty::May);
             if !list.is_sorted_by_key(kind) {
                 list.sort_by_key(kind);
             }
@@ -255,7 +268,7 @@ impl Accesses {
                     direction,
                     certainty,
                     ..
-                } = group[0];
+                } = group[0].0;
                 accesses.written[buffer.index()] |= direction == Direction::Write;
                 let footprint = accesses.footprint(group, program.buffers[buffer].size, &mut known);
                 accesses.uses.push(Use {
@@ -315,12 +328,17 @@ impl Accesses {
     }
 
     /// The footprint of accesses to one buffer.
-    fn footprint(&mut self, group: &[Access], size: u64, known: &mut HashTable<u32>) -> u32 {
-        let buffer = group[0].buffer;
+    fn footprint(
+        &mut self,
+        group: &[(Access, Swizzle)],
+        size: u64,
+        known: &mut HashTable<u32>,
+    ) -> u32 {
+        let buffer = group[0].0.buffer;
         let (start, first) = (self.patterns.len(), self.loops.len());
         let (mut fits, mut span) = (true, None);
-        for access in group {
-            let (low, high) = self.add(access, size);
+        for (access, swizzle) in group {
+            let (low, high) = self.add(access, *swizzle, size);
             if low < 0 || high > i128::from(size) {
                 fits = false;
                 continue;
@@ -358,8 +376,11 @@ impl Accesses {
     }
 
     /// Puts the pattern of an access into the table. First byte, and one past the last.
-    fn add(&mut self, access: &Access, size: u64) -> (i128, i128) {
-        let pattern = Strided::of(&access.pattern);
+    fn add(&mut self, access: &Access, swizzle: Swizzle, size: u64) -> (i128, i128) {
+        let pattern = Strided {
+            swizzle,
+            ..Strided::of(&access.pattern)
+        };
         let (low, high) = pattern.extent();
         let first = self.loops.len();
         let mut offset = pattern.offset;
@@ -367,7 +388,7 @@ impl Accesses {
             self.loops.extend_from_slice(pattern.loops);
         } else {
             // The same bytes with loops that walk forwards, the shortest step first.
-            offset = low as u64;
+            offset = pattern.logical_extent().0 as u64;
             let steps = pattern
                 .loops
                 .iter()
@@ -383,6 +404,7 @@ impl Accesses {
             run: pattern.run,
             loops: (first as u32, self.loops.len() as u32),
             tensor: access.tensor,
+            swizzle,
         });
         (low, high)
     }
@@ -439,6 +461,7 @@ impl Accesses {
                     offset: flat.offset,
                     run: flat.run,
                     loops: &self.loops[flat.loops.0 as usize..flat.loops.1 as usize],
+                    swizzle: flat.swizzle,
                 };
                 (flat.tensor, pattern)
             })
@@ -459,7 +482,13 @@ fn hash<'a>(buffer: BufferId, parts: impl Iterator<Item = (u8, Strided<'a>)>) ->
     let mut hasher = FxHasher::default();
     buffer.raw().hash(&mut hasher);
     for (tensor, pattern) in parts {
-        (tensor, pattern.offset, pattern.run, pattern.loops).hash(&mut hasher);
+        let Strided {
+            offset,
+            run,
+            loops,
+            swizzle,
+        } = pattern;
+        (tensor, swizzle, offset, run, loops).hash(&mut hasher);
     }
     hasher.finish()
 }

@@ -158,11 +158,7 @@ impl Race<'_, '_, '_> {
         let Race { program, accesses } = self;
         let buffer = accesses.footprint_of(first).buffer;
         let is_whole = |entry: &Use| matches!(&accesses.footprint_of(entry).extents[..], [extent] if extent.whole);
-        let common = Strided {
-            offset: low,
-            run: high - low,
-            loops: &[],
-        };
+        let common = Strided::contiguous(low, high);
         let reads = |entry: &Use| {
             let footprint = accesses.footprint_of(entry);
             entry.direction == Direction::Read
@@ -182,7 +178,7 @@ impl Race<'_, '_, '_> {
     fn is_duplicate(self, first: &Use, second: &Use, of_one_tensor: bool) -> bool {
         let Race { program, accesses } = self;
         let same_steps = |a: Strided<'_>, b: Strided<'_>| {
-            a.run == b.run
+            (a.run, a.swizzle) == (b.run, b.swizzle)
                 && a.loops.len() == b.loops.len()
                 && a.loops
                     .iter()

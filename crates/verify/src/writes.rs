@@ -1,6 +1,6 @@
 //! Which bytes of all buffers have been written, followed from task to task.
 
-use crate::access::Strided;
+use crate::access::{Strided, join};
 use crate::filled::Filled;
 use crate::footprint::{Accesses, Footprint, Use};
 use crate::window::Window;
@@ -16,8 +16,8 @@ pub(crate) struct Writes<'m> {
     program: &'m Program<'m>,
     accesses: &'m Accesses,
     written: IndexVec<BufferId, Filled>,
-    /// Buffers that are not looked at.
-    ignored: IndexVec<BufferId, bool>,
+    /// Bytes that are looked at, as ranges in order that do not touch; `None` if all are.
+    followed: Option<IndexVec<BufferId, Vec<(u64, u64)>>>,
     /// By footprint.
     known: Vec<Known>,
     /// Runs that may still be looked at.
@@ -54,16 +54,39 @@ impl<'m> Writes<'m> {
             program,
             accesses,
             written: program.buffers.iter().map(written).collect(),
-            ignored: program.buffers.iter().map(|_| false).collect(),
+            followed: None,
             known: vec![Known::default(); accesses.footprints()],
             runs: RUNS,
         }
     }
 
-    /// Looks at these buffers alone: the others have no gaps.
-    pub(crate) fn follow_only(&mut self, buffers: impl Iterator<Item = BufferId>) {
-        self.ignored.iter_mut().for_each(|ignored| *ignored = true);
-        buffers.for_each(|buffer| self.ignored[buffer] = false);
+    /// Looks at the bytes of these footprints alone: the others have no gaps.
+    pub(crate) fn follow_only<'f>(&mut self, footprints: impl Iterator<Item = &'f Footprint>) {
+        let buffers = self.program.buffers.iter();
+        let mut followed: IndexVec<BufferId, Vec<(u64, u64)>> =
+            buffers.map(|_| Vec::new()).collect();
+        for footprint in footprints {
+            followed[footprint.buffer].push(footprint.span);
+        }
+        for (buffer, spans) in followed.iter_mut_enumerated() {
+            join(spans);
+            let mut at = 0;
+            for (low, high) in spans {
+                self.written[buffer].insert(at, *low);
+                at = *high;
+            }
+            self.written[buffer].insert(at, self.program.buffers[buffer].size.max(at));
+        }
+        self.followed = Some(followed);
+    }
+
+    /// Whether any of some bytes is looked at.
+    fn follows(&self, buffer: BufferId, (low, high): (u64, u64)) -> bool {
+        self.followed.as_ref().is_none_or(|followed| {
+            let spans = &followed[buffer];
+            let next = spans.partition_point(|span| span.1 <= low);
+            spans.get(next).is_some_and(|span| span.0 < high)
+        })
     }
 
     /// Whether a read finds bytes that nobody has written. Constants and states hold values from the beginning.
@@ -95,10 +118,13 @@ impl<'m> Writes<'m> {
     /// Notes what an access writes.
     pub(crate) fn add(&mut self, entry: &Use, footprint: &Footprint) -> Result<(), TooManyRuns> {
         let known = &mut self.known[entry.footprint as usize];
-        if std::mem::replace(&mut known.written, true) || self.ignored[footprint.buffer] {
+        if std::mem::replace(&mut known.written, true) {
             return Ok(());
         }
         known.readable = true;
+        if !self.follows(footprint.buffer, footprint.span) {
+            return Ok(());
+        }
         let written = &mut self.written[footprint.buffer];
         let pitch = self.accesses.pitch(footprint.buffer);
         let extents = footprint.extents.iter();
@@ -138,7 +164,8 @@ impl Writes<'_> {
     /// Constants and states hold values from the beginning.
     fn may_have_gaps(&self, buffer: BufferId) -> bool {
         let role = self.program.buffers[buffer].role;
-        !self.ignored[buffer] && !matches!(role, Role::Constant | Role::State)
+        let is_followed = self.followed.as_ref().is_none_or(|f| !f[buffer].is_empty());
+        is_followed && !matches!(role, Role::Constant | Role::State)
     }
 
     /// Adds those bytes of a window that nobody has written, as far as [`first_gap`](Writes::first_gap) tells them.

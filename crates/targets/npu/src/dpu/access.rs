@@ -1,10 +1,11 @@
 //! Which bytes a workload touches.
 
-use super::region::{Operand, Region, TILE_BYTES, strided};
-use super::swizzle::Ranges;
+use super::activations::Tensor;
+use super::ranges::{Ranges, strided};
+use super::region::{ADDRESS_SPACE, Operand, Region, TILE_BYTES};
 use super::weights::{Entry, NO_MAP, Weights, count_bits};
 use super::workload::{Operation, Workload};
-use chipless_model::Pattern;
+use chipless_model::{Pattern, Swizzle};
 
 /// What bytes of the own tile are known before anything runs: `known(offset, size)`.
 pub(super) type Known<'a> = &'a dyn Fn(u64, u64) -> Option<Vec<u8>>;
@@ -24,20 +25,19 @@ impl Workload {
         known: &dyn Fn(u64, u64) -> Option<Vec<u8>>,
         visit: &mut dyn FnMut(Region),
     ) {
-        let mut each = |tensor, pattern: Pattern, may: bool| {
+        let each = |tensor, pattern: Pattern, may: bool, visit: &mut dyn FnMut(Region)| {
             visit(Region {
                 tile: self.tile,
                 pattern,
+                swizzle: Swizzle::OFF,
                 write: false,
                 may,
                 tensor,
             });
         };
-        let mut read = |pattern, may| each(Operand::Activations, pattern, may);
+        let mut read = |pattern, may| each(Operand::Activations, pattern, may, visit);
         match self.input.sparse {
-            None => self
-                .input
-                .dense_patterns(&self.geometry, &mut |pattern| read(pattern, false)),
+            None => self.dense(Operand::Activations, &self.input, visit),
             Some(elements) => {
                 self.input
                     .sparse_patterns(elements, &self.geometry, &mut |pattern| {
@@ -49,11 +49,10 @@ impl Workload {
                 }
             }
         }
-        let mut read = |pattern, may| each(Operand::Second, pattern, may);
         if let Some(second) = &self.second {
-            second.dense_patterns(&self.geometry, &mut |pattern| read(pattern, false));
+            self.dense(Operand::Second, second, visit);
         }
-        let mut read = |pattern, may| each(Operand::Weights, pattern, may);
+        let mut read = |pattern, may| each(Operand::Weights, pattern, may, visit);
         if self.uses_weight_table() {
             let size = Weights::table_bytes(self.geometry.outputs);
             self.swizzled(self.weights.table, size, &mut |pattern| {
@@ -80,6 +79,7 @@ impl Workload {
         self.output.patterns(self.tile, &mut |tile, pattern| {
             visit(Region {
                 tile,
+                swizzle: inside(self.output.swizzle, &pattern),
                 pattern,
                 write: true,
                 may: false,
@@ -95,20 +95,25 @@ impl Workload {
             (Operand::Second, self.second.as_ref()),
         ];
         for (tensor, input) in tensors {
-            let Some(input) = input.filter(|input| input.sparse.is_none()) else {
-                continue;
-            };
-            input.dense_patterns(&self.geometry, &mut |pattern| {
-                visit(Region {
-                    tile: self.tile,
-                    pattern,
-                    write: false,
-                    may: false,
-                    tensor,
-                });
-            });
+            if let Some(input) = input.filter(|input| input.sparse.is_none()) {
+                self.dense(tensor, input, visit);
+            }
         }
         self.written(visit);
+    }
+
+    /// What the workload reads of a dense tensor.
+    fn dense(&self, tensor: Operand, input: &Tensor, visit: &mut dyn FnMut(Region)) {
+        input.dense_patterns(&self.geometry, &mut |pattern| {
+            visit(Region {
+                tile: self.tile,
+                swizzle: inside(input.swizzle, &pattern),
+                pattern,
+                write: false,
+                may: false,
+                tensor,
+            });
+        });
     }
 
     /// Entries of a weight table that is not known as a whole.
@@ -188,5 +193,14 @@ impl Workload {
             }
         }
         (bytes.len() as u64 == size).then_some(bytes)
+    }
+}
+
+/// The swizzle of a pattern; none of one that leaves the tile.
+fn inside(swizzle: Swizzle, pattern: &Pattern) -> Swizzle {
+    if pattern.fits(ADDRESS_SPACE) {
+        swizzle
+    } else {
+        Swizzle::OFF
     }
 }

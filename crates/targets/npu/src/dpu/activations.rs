@@ -6,10 +6,10 @@
 
 use super::formats::Element;
 use super::geometry::{Axes, Geometry, Slide};
-use super::region::{ADDRESS_SPACE, strided};
-use super::swizzle::{Ranges, Swizzle};
+use super::ranges::strided;
+use super::region::ADDRESS_SPACE;
 use super::weights::{count_bits, expand};
-use chipless_model::{ElementType, Fault, Loop, Pattern};
+use chipless_model::{ElementType, Fault, Loop, Pattern, Swizzle};
 
 /// Channels that a pixel of a compressed first convolution has in memory, whatever its registers say.
 const COMPRESSED_PITCH: usize = 4;
@@ -220,7 +220,7 @@ impl Tensor {
         )
     }
 
-    /// The bytes of a dense tensor that the taps of a window fall on.
+    /// The bytes of a dense tensor that the taps of a window fall on, before swizzling.
     pub(super) fn dense_patterns(&self, geometry: &Geometry, emit: &mut dyn FnMut(Pattern)) {
         let (first, read) = self.read_channels(geometry);
         let (start, end) = self.dense_span(geometry);
@@ -229,54 +229,37 @@ impl Tensor {
             emit(Pattern::contiguous(start, end - start));
             return;
         }
-        if self.swizzle.is_off() {
-            // Rows and columns repeat regularly: a loop for each.
-            let pixel = self.bytes(self.pitch()) as i64;
-            let row = self.bytes(self.pitch() * self.size.x) as i64;
-            for (y, rows) in regular(geometry.y) {
-                for (x, columns) in regular(geometry.x) {
-                    let start = self.position(
-                        geometry.start.y + y.start,
-                        geometry.start.x + x.start,
-                        first,
-                    );
-                    let whole = [
-                        Loop {
-                            count: x.len() as u64,
-                            stride: pixel,
-                        },
-                        Loop {
-                            count: columns,
-                            stride: geometry.x.stride as i64 * pixel,
-                        },
-                        Loop {
-                            count: y.len() as u64,
-                            stride: row,
-                        },
-                        Loop {
-                            count: rows,
-                            stride: geometry.y.stride as i64 * row,
-                        },
-                    ];
-                    emit(Pattern::new(start, self.bytes(read), whole));
-                }
-            }
-            return;
-        }
-        let columns: Vec<_> = geometry.x.taps().collect();
-        let whole = first == 0 && read == self.pitch();
-        let mut ranges = Ranges::new(self.swizzle);
-        for y in geometry.y.taps().flatten() {
-            for x in &columns {
-                let (pixels, together) = if whole { (1, x.len()) } else { (x.len(), 1) };
-                for i in 0..pixels {
-                    let start =
-                        self.position(geometry.start.y + y, geometry.start.x + x.start + i, first);
-                    ranges.add(start, self.bytes(read * together));
-                }
+        // Rows and columns repeat regularly: a loop for each.
+        let pixel = self.bytes(self.pitch()) as i64;
+        let row = self.bytes(self.pitch() * self.size.x) as i64;
+        for (y, rows) in regular(geometry.y) {
+            for (x, columns) in regular(geometry.x) {
+                let start = self.position(
+                    geometry.start.y + y.start,
+                    geometry.start.x + x.start,
+                    first,
+                );
+                let whole = [
+                    Loop {
+                        count: x.len() as u64,
+                        stride: pixel,
+                    },
+                    Loop {
+                        count: columns,
+                        stride: geometry.x.stride as i64 * pixel,
+                    },
+                    Loop {
+                        count: y.len() as u64,
+                        stride: row,
+                    },
+                    Loop {
+                        count: rows,
+                        stride: geometry.y.stride as i64 * row,
+                    },
+                ];
+                emit(Pattern::new(start, self.bytes(read), whole));
             }
         }
-        strided(ranges.finish(), emit);
     }
 
     /// The bytes of a sparse tensor's pointers and map that belong to a window.

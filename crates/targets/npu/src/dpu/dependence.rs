@@ -6,10 +6,9 @@
 use super::access::Known;
 use super::activations::Tensor;
 use super::geometry::{Geometry, Slide};
-use super::swizzle::Swizzle;
 use super::weights::{Entry, Weights, bits, count_bits};
 use super::workload::{ACCUMULATORS, Operation, Workload};
-use chipless_model::Dependence;
+use chipless_model::{Dependence, Swizzle};
 use std::ops::Range;
 
 /// The first run of such bytes from one to before another of the own tile: of bytes in doubt, or of those not known to be zero.

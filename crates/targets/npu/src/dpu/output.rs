@@ -2,11 +2,10 @@
 
 use super::TileMemory;
 use super::geometry::Axes;
-use super::region::{ADDRESS_SPACE, strided};
+use super::region::ADDRESS_SPACE;
 use super::registers::{HaloRegion, Invariant, Variant};
-use super::swizzle::{Ranges, Swizzle};
 use super::workload::DecodeError;
-use chipless_model::{Fault, Loop, Pattern};
+use chipless_model::{Fault, Loop, Pattern, Swizzle};
 use std::ops::Range;
 
 /// An axis of the DPU.
@@ -383,66 +382,28 @@ impl Output {
         }
     }
 
-    /// The bytes that are written, tile by tile.
+    /// The bytes that are written, tile by tile, before swizzling.
     pub(super) fn patterns(&self, own: u8, emit: &mut dyn FnMut(u8, Pattern)) {
-        let (run, touching) = self.run();
-        let mut sent = None;
+        let (run, _) = self.run();
         for destination in self.destinations(own) {
-            let tile = destination.tile;
-            let (outer, middle) = (destination.outer.clone(), destination.middle.clone());
             let (start, end) = self.span(&destination);
-            if end > ADDRESS_SPACE as i64 {
+            let pattern = if end > ADDRESS_SPACE as i64 {
                 // Nowhere to be written to: one piece says so as well as millions.
-                emit(
-                    tile,
-                    Pattern::contiguous(start as u64, (end - start) as u64),
-                );
-                continue;
-            }
-            if self.swizzle.is_off() {
+                Pattern::contiguous(start as u64, (end - start) as u64)
+            } else {
                 let loops = [
                     Loop {
-                        count: middle.len() as u64,
+                        count: destination.middle.len() as u64,
                         stride: self.middle_pitch() as i64,
                     },
                     Loop {
-                        count: outer.len() as u64,
+                        count: destination.outer.len() as u64,
                         stride: destination.outer_pitch,
                     },
                 ];
-                emit(tile, Pattern::new(start as u64, run as u64, loops));
-                continue;
-            }
-            // What is sent to several tiles mostly goes to the same place of each.
-            let shape = (destination.base, destination.outer_pitch, outer, middle);
-            if sent.as_ref().is_none_or(|(known, _)| *known != shape) {
-                let mut patterns = Vec::new();
-                let ranges = self.ranges(&destination, run, touching);
-                strided(ranges, |pattern| patterns.push(pattern));
-                sent = Some((shape, patterns));
-            }
-            if let Some((_, patterns)) = &sent {
-                for pattern in patterns {
-                    emit(tile, pattern.clone());
-                }
-            }
+                Pattern::new(start as u64, run as u64, loops)
+            };
+            emit(destination.tile, pattern);
         }
-    }
-
-    /// Start and size of the bytes of a destination, where they stand.
-    fn ranges(&self, destination: &Destination, run: usize, touching: bool) -> Vec<(u64, u64)> {
-        let middle = &destination.middle;
-        let (count, length) = if touching {
-            (1, run * middle.len())
-        } else {
-            (middle.len(), run)
-        };
-        let mut ranges = Ranges::new(self.swizzle);
-        for o in destination.outer.clone() {
-            for m in middle.clone().take(count) {
-                ranges.add(self.address(destination, o, m) as u64, length as u64);
-            }
-        }
-        ranges.finish()
     }
 }

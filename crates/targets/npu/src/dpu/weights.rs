@@ -5,8 +5,7 @@
 //! significant first, and only the weights whose bit is set are stored. Table, weights and maps are swizzled alike.
 
 use super::formats::Element;
-use super::swizzle::Swizzle;
-use chipless_model::{ElementType, Fault};
+use chipless_model::{ElementType, Fault, Swizzle};
 
 /// Bytes of a weight table entry.
 const ENTRY_BYTES: u64 = 16;

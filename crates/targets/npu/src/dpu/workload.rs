@@ -6,9 +6,8 @@ use super::geometry::{Axes, Geometry, Slide};
 use super::output::Output;
 use super::post::Post;
 use super::registers::{self, Invariant, Variant};
-use super::swizzle::Swizzle;
 use super::weights::{Palette, Weights};
-use chipless_model::{ElementType, Kind};
+use chipless_model::{ElementType, Kind, Swizzle};
 use std::fmt;
 use std::ops::Range;
 

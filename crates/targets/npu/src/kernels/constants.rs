@@ -2,7 +2,7 @@
 //! the accesses of a workload are exact where these are known.
 
 use crate::address::{CMX_SIZE, TILES};
-use crate::dpu::Workload;
+use crate::dpu::{Workload, physical};
 use chipless_model::Pattern;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -57,7 +57,14 @@ impl<'i> Constants<'i> {
             let mut all = self.told.clone();
             for (position, workload) in &self.workloads {
                 workload.written(&mut |region| {
-                    all.add(region.tile, *position, &region.pattern, true, None);
+                    // Of rows with gaps, what they span will do.
+                    let (extent, is_whole) =
+                        (region.pattern.extent(), region.pattern.loops.is_empty());
+                    let size = (extent.end - extent.start) as u64;
+                    let span = Pattern::contiguous(extent.start as u64, size);
+                    physical(&span, region.swizzle, |pattern| {
+                        all.add(region.tile, *position, &pattern, is_whole, None);
+                    });
                 });
             }
             all.finish()

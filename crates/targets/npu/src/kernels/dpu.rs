@@ -1,11 +1,12 @@
 //! DPU workloads.
 
 use super::{Cmx, Descriptors, Knowledge};
-use crate::dpu::{Region, TileMemory, Workload};
+use crate::address::CMX_SIZE;
+use crate::dpu::{Region, TileMemory, Workload, physical};
 use crate::names::layer_of;
 use chipless_model::{
     Access, BufferId, Certainty, Dependence, Direction, Doubt, Fault, Kernel, Pattern, Storage,
-    Zero,
+    Swizzle, Zero,
 };
 use std::borrow::Cow;
 use std::ops::Range;
@@ -54,51 +55,25 @@ impl Kernel for DpuTask<'_> {
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
-        self.descriptors.accesses(visit);
-        if let (Some(offset), Some(buffer)) = (self.profile, self.cmx.buffer(self.tile)) {
-            visit(Access::write(buffer, Pattern::contiguous(offset, PROFILE_BYTES)).may());
-        }
-        if let Some(Accumulators { buffer, earlier }) = &self.accumulators {
-            if let Some(earlier) = earlier {
-                let sums = Pattern::contiguous(0, earlier.accumulator_bytes());
-                visit(Access::read(*buffer, sums));
+        self.tensors(&mut |access, swizzle| {
+            physical(&access.pattern, swizzle, |pattern| {
+                visit(Access { pattern, ..access });
+            });
+        });
+    }
+
+    fn swizzled_accesses(&self, visit: &mut dyn FnMut(Access, Swizzle)) {
+        self.tensors(&mut |access, swizzle| {
+            // The rows in the middle of long runs are the same bytes however they are turned.
+            let Pattern { run, loops, .. } = &access.pattern;
+            let is_long = *run >= 2 * Swizzle::ROW || loops.is_empty();
+            if swizzle.is_off() || (!is_long && access.pattern.fits(CMX_SIZE)) {
+                return visit(access, swizzle);
             }
-            if self.workload.is_continued() {
-                let sums = Pattern::contiguous(0, self.workload.accumulator_bytes());
-                visit(Access::write(*buffer, sums));
-            }
-        }
-        let known = |offset, size| self.knowledge.bytes(self.tile, offset, size);
-        self.workload.accesses_with(
-            &known,
-            &mut |Region {
-                      tile,
-                      pattern,
-                      write,
-                      may,
-                      tensor,
-                  }| {
-                if let Some(buffer) = self.cmx.buffer(tile) {
-                    let direction = if write {
-                        Direction::Write
-                    } else {
-                        Direction::Read
-                    };
-                    let certainty = if may {
-                        Certainty::May
-                    } else {
-                        Certainty::Exact
-                    };
-                    visit(Access {
-                        buffer,
-                        pattern,
-                        direction,
-                        certainty,
-                        tensor: tensor as u8,
-                    });
-                }
-            },
-        );
+            physical(&access.pattern, swizzle, |pattern| {
+                visit(Access { pattern, ..access }, Swizzle::OFF);
+            });
+        });
     }
 
     fn dependence(
@@ -182,6 +157,61 @@ impl Kernel for DpuTask<'_> {
         self.workload
             .unproven()
             .map(|what| what.into_owned().into())
+    }
+}
+
+impl DpuTask<'_> {
+    /// What the task touches, tensors as they are addressed.
+    fn tensors(&self, visit: &mut dyn FnMut(Access, Swizzle)) {
+        self.descriptors
+            .accesses(&mut |access| visit(access, Swizzle::OFF));
+        if let (Some(offset), Some(buffer)) = (self.profile, self.cmx.buffer(self.tile)) {
+            let record = Pattern::contiguous(offset, PROFILE_BYTES);
+            visit(Access::write(buffer, record).may(), Swizzle::OFF);
+        }
+        if let Some(Accumulators { buffer, earlier }) = &self.accumulators {
+            if let Some(earlier) = earlier {
+                let sums = Pattern::contiguous(0, earlier.accumulator_bytes());
+                visit(Access::read(*buffer, sums), Swizzle::OFF);
+            }
+            if self.workload.is_continued() {
+                let sums = Pattern::contiguous(0, self.workload.accumulator_bytes());
+                visit(Access::write(*buffer, sums), Swizzle::OFF);
+            }
+        }
+        let known = |offset, size| self.knowledge.bytes(self.tile, offset, size);
+        self.workload.accesses_with(
+            &known,
+            &mut |Region {
+                      tile,
+                      pattern,
+                      swizzle,
+                      write,
+                      may,
+                      tensor,
+                  }| {
+                if let Some(buffer) = self.cmx.buffer(tile) {
+                    let direction = if write {
+                        Direction::Write
+                    } else {
+                        Direction::Read
+                    };
+                    let certainty = if may {
+                        Certainty::May
+                    } else {
+                        Certainty::Exact
+                    };
+                    let access = Access {
+                        buffer,
+                        pattern,
+                        direction,
+                        certainty,
+                        tensor: tensor as u8,
+                    };
+                    visit(access, swizzle);
+                }
+            },
+        );
     }
 }
 

@@ -7,9 +7,9 @@
 
 use super::Subject;
 use crate::address;
-use crate::dpu::{Operand, Workload, turn};
+use crate::dpu::Workload;
 use crate::schedule::Description;
-use chipless_model::{Access, Certainty, Direction, Finding, Pattern};
+use chipless_model::{Access, Certainty, Direction, Finding, Pattern, Swizzle};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,10 +21,8 @@ chipless_model::rules! {
         "NPU4 CMX swizzling; compiled programs";
 }
 
-/// Bytes of a row inside which addresses rotate.
-const ROW: u64 = 1024;
 /// Runs of an access that are followed one by one. What has more is not judged.
-const RUNS: u64 = 256;
+const RUNS: u64 = 1 << 13;
 
 /// Bytes that have one state: outputs of a DPU begin at multiples of them (NPU4 DPU invariant, `ac_base`). Of a unit that is written in part
 /// nothing is known.
@@ -63,7 +61,7 @@ pub(super) fn check(subject: &Subject<'_, '_, '_>) -> Vec<Finding> {
                 Description::Dma { .. } => tiles.is_output(walked),
                 Description::Dpu { .. } => false,
             };
-            tiles.other(walked, is_plain.then_some(0));
+            tiles.other(walked, is_plain);
         }
     }
     tiles.findings
@@ -81,14 +79,14 @@ struct Tiles<'t, 's, 'i, 'p> {
 
 impl Tiles<'_, '_, '_, '_> {
     fn workload(&mut self, walked: usize, workload: &Workload) {
-        let (written, read) = workload.swizzle_keys();
         // What is read comes before what is written.
         workload.activations(&mut |region| {
+            let (tensor, key) = ((&region.pattern, region.swizzle), region.swizzle);
             if region.write {
-                return self.write(region.tile, &region.pattern, KEY + written as u8);
+                self.write(region.tile, tensor, state(key));
+            } else {
+                self.read(walked, region.tile, tensor, key);
             }
-            let key = read[usize::from(region.tensor == Operand::Second)];
-            self.read(walked, region.tile, &region.pattern, key);
         });
     }
 
@@ -106,8 +104,8 @@ impl Tiles<'_, '_, '_, '_> {
         found
     }
 
-    /// A task that knows no keys; `key` is what it takes its inputs for.
-    fn other(&mut self, walked: usize, key: Option<u32>) {
+    /// A task that knows no keys; `is_plain`: it takes its inputs for what is not turned.
+    fn other(&mut self, walked: usize, is_plain: bool) {
         let Some(task) = self.subject.tasks[walked] else {
             return;
         };
@@ -123,29 +121,34 @@ impl Tiles<'_, '_, '_, '_> {
             Description::Shave { .. }
         );
         for (tile, access) in &accesses {
-            if let Some(key) = key
+            if is_plain
                 && (access.direction, access.certainty) == (Direction::Read, Certainty::Exact)
                 && (access.tensor != 0 || !is_shave)
             {
-                self.read(walked, *tile, &access.pattern, key);
+                let tensor = (&access.pattern, Swizzle::OFF);
+                self.read(walked, *tile, tensor, Swizzle::OFF);
             }
         }
         for (tile, access) in accesses
             .iter()
             .filter(|(_, a)| a.direction == Direction::Write)
         {
-            self.write(*tile, &access.pattern, NONE);
+            self.write(*tile, (&access.pattern, Swizzle::OFF), NONE);
         }
     }
 
-    fn read(&mut self, walked: usize, tile: u8, tensor: &Pattern, key: u32) {
+    /// A task takes a tensor for one of this key.
+    fn read(&mut self, walked: usize, tile: u8, tensor: Tensor<'_>, key: Swizzle) {
         let Some(written) = self.written.get(&tile) else {
             return;
         };
         let mut found = Vec::new();
         each_run(tensor, |bytes| {
+            if written.is_readable(&bytes, state(key)) {
+                return;
+            }
             let other = written.runs(&bytes).find_map(|(run, state)| {
-                let other = u32::from(state.checked_sub(KEY)?);
+                let other = Swizzle::from_key(u32::from(state.checked_sub(KEY)?))?;
                 differ(other, key, &run).then_some((run.start, other))
             });
             found.extend(other.map(|(start, other)| (bytes, start, other)));
@@ -164,8 +167,11 @@ impl Tiles<'_, '_, '_, '_> {
             }
             self.known.insert((tile, start));
             let message = format!(
-                "reads bytes {:#x}..{:#x} of tile {tile} with swizzle key {key}, they were written with key {other}",
-                bytes.start, bytes.end
+                "reads bytes {:#x}..{:#x} of tile {tile} with swizzle key {}, they were written with key {}",
+                bytes.start,
+                bytes.end,
+                key.key(),
+                other.key()
             );
             let mut finding = SWIZZLE_KEY.at(self.subject.place(walked), message);
             if let Some(writer) = writer {
@@ -177,16 +183,16 @@ impl Tiles<'_, '_, '_, '_> {
     }
 
     /// Whether bytes that a workload wrote have been read and then, where they lie in a tensor, been overwritten before a task reads that.
-    fn is_replaced(&self, writer: usize, reader: usize, tile: u8, tensor: &Pattern) -> bool {
+    fn is_replaced(&self, writer: usize, reader: usize, tile: u8, tensor: Tensor<'_>) -> bool {
         let mut own = HashSet::new();
-        self.activations(writer, tile, |is_write, pattern| {
+        self.activations(writer, tile, |is_write, tensor| {
             if is_write {
-                each_run(pattern, |bytes| own.extend(units(&bytes)));
+                each_run(tensor, |bytes| own.extend(units(&bytes)));
             }
         });
-        let touches = |pattern: &Pattern, own: &HashSet<usize>| {
+        let touches = |tensor: Tensor<'_>, own: &HashSet<usize>| {
             let mut found = false;
-            each_run(pattern, |bytes| {
+            each_run(tensor, |bytes| {
                 found = found || units(&bytes).any(|unit| own.contains(&unit));
             });
             found
@@ -194,8 +200,8 @@ impl Tiles<'_, '_, '_, '_> {
         let mut between = writer + 1..reader;
         let is_read = between.any(|task| {
             let mut found = false;
-            self.activations(task, tile, |is_write, pattern| {
-                found |= !is_write && touches(pattern, &own);
+            self.activations(task, tile, |is_write, tensor| {
+                found |= !is_write && touches(tensor, &own);
             });
             found
         });
@@ -207,19 +213,19 @@ impl Tiles<'_, '_, '_, '_> {
         own.retain(|unit| read.contains(unit));
         between.any(|task| {
             let mut found = false;
-            self.activations(task, tile, |is_write, pattern| {
-                found |= is_write && touches(pattern, &own);
+            self.activations(task, tile, |is_write, tensor| {
+                found |= is_write && touches(tensor, &own);
             });
             found
         })
     }
 
     /// What a task reads and writes of a tile's activations: of a workload, or of one that knows no keys.
-    fn activations(&self, walked: usize, tile: u8, mut visit: impl FnMut(bool, &Pattern)) {
+    fn activations(&self, walked: usize, tile: u8, mut visit: impl FnMut(bool, Tensor<'_>)) {
         if let Some(workload) = self.workloads.get(&walked) {
             workload.activations(&mut |region| {
                 if region.tile == tile {
-                    visit(region.write, &region.pattern);
+                    visit(region.write, (&region.pattern, region.swizzle));
                 }
             });
         } else if let Some(task) = self.subject.tasks[walked] {
@@ -227,7 +233,8 @@ impl Tiles<'_, '_, '_, '_> {
             let buffer = self.subject.cmx.buffer(tile);
             program.kernel(task).accesses(&mut |access| {
                 if Some(access.buffer) == buffer {
-                    visit(access.direction == Direction::Write, &access.pattern);
+                    let tensor = (&access.pattern, Swizzle::OFF);
+                    visit(access.direction == Direction::Write, tensor);
                 }
             });
         }
@@ -238,8 +245,9 @@ impl Tiles<'_, '_, '_, '_> {
         let writes = |earlier: &usize| {
             let mut found = false;
             if self.workloads.contains_key(earlier) {
-                self.activations(*earlier, tile, |is_write, pattern| {
-                    found |= is_write && pattern.position(byte).is_some();
+                self.activations(*earlier, tile, |is_write, tensor| {
+                    let (pattern, swizzle) = tensor;
+                    found |= is_write && pattern.position(swizzle.logical(byte)).is_some();
                 });
             }
             found
@@ -248,42 +256,49 @@ impl Tiles<'_, '_, '_, '_> {
     }
 
     /// What has too many runs is taken for its extent, and has no key.
-    fn write(&mut self, tile: u8, pattern: &Pattern, state: u8) {
+    fn write(&mut self, tile: u8, tensor: Tensor<'_>, state: u8) {
         let written = self.written.entry(tile).or_default();
+        let (pattern, swizzle) = tensor;
         if runs(pattern) <= RUNS {
-            each_run(pattern, |bytes| written.put(&bytes, state));
+            each_run(tensor, |bytes| written.put(&bytes, state));
         } else {
             let bound = |at: i128| at.clamp(0, i128::from(address::CMX_SIZE)) as u64;
             let extent = pattern.extent();
-            written.put(&(bound(extent.start)..bound(extent.end)), NONE);
+            let (low, high) = (bound(extent.start), bound(extent.end));
+            written.put(&swizzle.rows(low, high - low), NONE);
         }
     }
 }
+
+/// Bytes as they are addressed.
+type Tensor<'p> = (&'p Pattern, Swizzle);
 
 fn runs(pattern: &Pattern) -> u64 {
     pattern.bytes().unwrap_or(u64::MAX) / pattern.run.max(1)
 }
 
-/// The runs of a pattern, if they are not too many and lie in a tile.
-fn each_run(pattern: &Pattern, mut visit: impl FnMut(Range<u64>)) {
+/// Where the runs of a tensor stand, if they are not too many and lie in a tile.
+fn each_run((pattern, swizzle): Tensor<'_>, mut visit: impl FnMut(Range<u64>)) {
     if runs(pattern) <= RUNS && pattern.fits(address::CMX_SIZE) {
-        pattern
-            .runs()
-            .for_each(|start| visit(start..start + pattern.run));
+        swizzle.each_piece(pattern, |start, size| visit(start..start + size));
     }
 }
 
 /// Whether two keys put any of some bytes into different places.
-fn differ(one: u32, other: u32, bytes: &Range<u64>) -> bool {
-    one != other
-        && (bytes.start / ROW..bytes.end.div_ceil(ROW))
-            .any(|row| turn(one, row) != turn(other, row))
+fn differ(one: Swizzle, other: Swizzle, bytes: &Range<u64>) -> bool {
+    let mut rows = bytes.start / Swizzle::ROW..bytes.end.div_ceil(Swizzle::ROW);
+    one != other && rows.any(|row| one.turn(row) != other.turn(row))
 }
 
 /// State of a unit that was not written with a key.
 const NONE: u8 = 0;
 /// State of a unit that was written with key 0; higher keys follow.
 const KEY: u8 = 1;
+
+/// State of a unit that was written with this key.
+fn state(key: Swizzle) -> u8 {
+    KEY + key.key() as u8
+}
 
 /// How each unit of a tile was written.
 struct Written(Vec<u8>);
@@ -308,6 +323,12 @@ impl Written {
         if inner.start < inner.end {
             self.0[inner.start as usize..inner.end as usize].fill(state);
         }
+    }
+
+    /// Whether all units of a range have this state, or have none: most do.
+    fn is_readable(&self, bytes: &Range<u64>, state: u8) -> bool {
+        let units = &self.0[units(bytes)];
+        units.iter().all(|other| *other == state || *other == NONE)
     }
 
     /// The bytes of a range, in runs of one state.
@@ -339,10 +360,11 @@ mod tests {
 
     #[test]
     fn rows_that_two_keys_leave_alike_do_not_differ() {
-        assert!(!differ(5, 0, &(0..1024)));
-        assert!(differ(5, 0, &(0..1025)));
-        assert!(!differ(5, 0, &(32 * 1024..33 * 1024)));
-        assert!(differ(4, 5, &(1024..1056)) && !differ(5, 5, &(0..9999)));
+        let [off, four, five] = [0, 4, 5].map(|key| Swizzle::from_key(key).expect("key exists"));
+        assert!(!differ(five, off, &(0..1024)));
+        assert!(differ(five, off, &(0..1025)));
+        assert!(!differ(five, off, &(32 * 1024..33 * 1024)));
+        assert!(differ(four, five, &(1024..1056)) && !differ(five, five, &(0..9999)));
     }
 
     proptest! {

@@ -9,7 +9,7 @@ use crate::dpu::{Operand, Region, TILE_BYTES, Workload};
 use crate::kernels::{Accumulators, Cmx, Descriptors, DpuTask, Knowledge};
 use chipless_model::{
     Buffer, BufferId, Builder, Dependence, Direction, Doubt, Kernel, Limits, Loop, MemoryKind,
-    Pattern, Role, Storage,
+    Pattern, Role, Storage, Swizzle,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -486,6 +486,7 @@ fn unknown_tables_give_bounds_and_known_ones_bytes() {
     let read = |start: u32, size: u64, may: bool| Region {
         tile: 0,
         pattern: Pattern::contiguous(start.into(), size),
+        swizzle: Swizzle::OFF,
         write: false,
         may,
         tensor: if start == INPUT {

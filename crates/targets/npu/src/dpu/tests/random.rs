@@ -345,14 +345,14 @@ fn check(task: &Task, memory: &Memory) -> Result<(), TestCaseError> {
     let (mut read, mut written, mut may) = (BTreeSet::new(), BTreeSet::new(), 0);
     workload.accesses_with(&known, &mut |region| {
         may += usize::from(region.may);
-        for start in region.pattern.runs() {
-            let bytes = start as usize..(start + region.pattern.run) as usize;
+        region.swizzle.each_piece(&region.pattern, |start, size| {
+            let bytes = start as usize..(start + size) as usize;
             if region.write {
                 written.extend(bytes.map(|byte| (usize::from(region.tile), byte)));
             } else {
                 read.extend(bytes);
             }
-        }
+        });
     });
     prop_assert_eq!(may, 0);
     prop_assert_eq!(&written, &want.written);
@@ -417,9 +417,9 @@ proptest! {
         workload.accesses_with(&known, &mut |region| {
             pieces += 1;
             if region.write && region.pattern.fits(TILE as u64) {
-                for start in region.pattern.runs() {
-                    written[usize::from(region.tile)][start as usize..(start + region.pattern.run) as usize].fill(true);
-                }
+                region.swizzle.each_piece(&region.pattern, |start, size| {
+                    written[usize::from(region.tile)][start as usize..(start + size) as usize].fill(true);
+                });
             }
         });
         prop_assert!(pieces < 3_000_000);
