@@ -95,6 +95,7 @@ mod marks;
 mod memory;
 mod order;
 mod overlap;
+mod pending;
 mod protocol;
 mod race;
 mod remnants;

@@ -44,6 +44,7 @@ pub(crate) fn check(
     if !is_complete {
         return;
     }
+    memory.finish();
     memory.outputs();
     let remnants = memory.lives.as_ref().map(Lives::remnants);
     let remnants = remnants.unwrap_or_default();
@@ -80,7 +81,7 @@ impl Memory<'_, '_, '_> {
             let footprint = accesses.footprint_of(entry);
             let is_exact = entry.certainty == Certainty::Exact;
             match entry.direction {
-                Direction::Read if is_exact => match self.lacks(entry, footprint) {
+                Direction::Read if is_exact => match self.lacks(index, entry, footprint) {
                     Ok(false) => {}
                     Ok(true) => self.gaps.push(index),
                     Err(TooManyRuns) => self.too_hard(entry),
@@ -95,7 +96,7 @@ impl Memory<'_, '_, '_> {
         for index in accesses.of(task) {
             let entry = accesses.entry(index);
             if entry.direction == Direction::Write
-                && let Err(TooManyRuns) = self.write(entry, accesses.footprint_of(entry))
+                && let Err(TooManyRuns) = self.write(index, entry, accesses.footprint_of(entry))
             {
                 self.too_hard(entry);
             }
@@ -107,21 +108,40 @@ impl Memory<'_, '_, '_> {
         }
     }
 
-    /// Whether a read finds bytes that nobody has written. Where lives of tensors are followed, they tell.
-    fn lacks(&mut self, entry: &Use, footprint: &Footprint) -> Result<bool, TooManyRuns> {
+    /// Whether a read finds bytes that nobody has written. Where lives of tensors are followed, they tell when all is done.
+    fn lacks(
+        &mut self,
+        index: u32,
+        entry: &Use,
+        footprint: &Footprint,
+    ) -> Result<bool, TooManyRuns> {
         let lives = self.lives.as_mut();
         match lives.filter(|lives| lives.follows(footprint.buffer)) {
-            Some(lives) => lives.read(self.accesses, entry, footprint),
+            Some(lives) => lives.read(index).map(|()| false),
             None => self.writes.lacks(entry, footprint),
         }
     }
 
     /// Notes what is written.
-    fn write(&mut self, entry: &Use, footprint: &Footprint) -> Result<(), TooManyRuns> {
+    fn write(&mut self, index: u32, entry: &Use, footprint: &Footprint) -> Result<(), TooManyRuns> {
         let lives = self.lives.as_mut();
         match lives.filter(|lives| lives.follows(footprint.buffer)) {
-            Some(lives) => lives.write(self.accesses, entry, footprint),
+            Some(lives) => lives.write(index),
             None => self.writes.add(entry, footprint),
+        }
+    }
+
+    /// Does what the lives of tensors have put off.
+    fn finish(&mut self) {
+        let Some(lives) = self.lives.as_mut() else {
+            return;
+        };
+        let mut gaps = lives.finish();
+        if !gaps.is_empty() {
+            gaps.extend(self.gaps.drain(..));
+            let tasks = self.order.sequence.iter();
+            let uses = tasks.flat_map(|task| self.accesses.of(*task));
+            self.gaps = uses.filter(|index| gaps.contains(index)).collect();
         }
     }
 
@@ -216,7 +236,7 @@ impl Memory<'_, '_, '_> {
             let of_one_tensor = write
                 && other.direction == Direction::Write
                 && matches!(overlap, Overlap::Common(..))
-                && self.lives.as_ref().is_some_and(|lives| {
+                && self.lives.as_mut().is_some_and(|lives| {
                     let sources = lives.sources(task);
                     !sources.is_empty() && sources == lives.sources(other.task)
                 });

@@ -5,9 +5,11 @@
 //! data. A read that takes bytes of one writer and bytes of another one that ended the first takes half an old tensor and
 //! half a new one; a concatenation never looks like that, since its parts do not overwrite each other.
 
+use crate::access::Strided;
 use crate::cells::Cells;
-use crate::footprint::{Accesses, Footprint, Use};
+use crate::footprint::{Accesses, Use};
 use crate::marks::Marks;
+use crate::pending::{Entry, Pending, What};
 use crate::window::Window;
 use crate::writes::{RUNS, TooManyRuns, left};
 use chipless_model::{
@@ -77,40 +79,57 @@ fn writer(tensors: &Tensors, entry: &Use) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Lives<'t> {
     tensors: &'t Tensors,
-    buffers: IndexVec<BufferId, Option<Cells>>,
+    accesses: &'t Accesses,
+    buffers: IndexVec<BufferId, Option<Followed<'t>>>,
     /// Writers that each writer ended.
     ended: FxHashMap<u32, FxHashSet<u32>>,
     /// Writers whose bytes were read.
     read: FxHashMap<Reading, SmallVec<[u32; 6]>>,
+    /// Uses that read bytes which nobody had written.
+    lacking: FxHashSet<u32>,
     /// Runs that may still be looked at.
     runs: u64,
 }
 
+/// The bytes of a buffer, and what has not been done to them yet.
+#[derive(Debug)]
+struct Followed<'t> {
+    cells: Cells,
+    pending: Pending<'t>,
+}
+
 impl<'t> Lives<'t> {
     /// At the start; `None` for programs that update tensors in place.
-    pub(crate) fn new(program: &'t Program<'_>, accesses: &Accesses) -> Option<Lives<'t>> {
+    pub(crate) fn new(program: &'t Program<'_>, accesses: &'t Accesses) -> Option<Lives<'t>> {
         let tensors = program.tensors.as_ref()?;
-        let cells = |(id, buffer): (BufferId, &Buffer<'_>)| {
+        let followed = |(id, buffer): (BufferId, &Buffer<'_>)| {
             (is_followed(buffer) && accesses.is_written(id)).then(|| {
                 let mut cells = Cells::default();
                 let known = (buffer.initial.len() as u64).min(buffer.size);
                 cells.set([(0, known)], State::written_by(ANYBODY).0);
-                cells
+                Followed {
+                    cells,
+                    pending: Pending::default(),
+                }
             })
         };
         Some(Lives {
             tensors,
-            buffers: program.buffers.iter_enumerated().map(cells).collect(),
+            accesses,
+            buffers: program.buffers.iter_enumerated().map(followed).collect(),
             ended: FxHashMap::default(),
             read: FxHashMap::default(),
+            lacking: FxHashSet::default(),
             runs: RUNS,
         })
     }
 
     /// The writers of all that a task and those of its group have read so far.
-    pub(crate) fn sources(&self, task: TaskId) -> Vec<u32> {
+    pub(crate) fn sources(&mut self, task: TaskId) -> Vec<u32> {
+        let (group, _) = reading(self.tensors, task, 0);
+        self.settle(|what| matches!(what, What::Read((other, _)) if other == group));
         let mut writers: Vec<u32> = (0..=TENSORS)
-            .filter_map(|tensor| self.read.get(&reading(self.tensors, task, tensor)))
+            .filter_map(|tensor| self.read.get(&(group, tensor)))
             .flatten()
             .copied()
             .collect();
@@ -124,71 +143,105 @@ impl<'t> Lives<'t> {
         self.buffers[buffer].is_some()
     }
 
-    /// Notes what a task reads. Whether any of it has not been written.
-    pub(crate) fn read(
-        &mut self,
-        accesses: &Accesses,
-        entry: &Use,
-        footprint: &Footprint,
-    ) -> Result<bool, TooManyRuns> {
-        let Some(cells) = self.buffers[footprint.buffer].as_mut() else {
-            return Ok(false);
-        };
+    /// Notes what a task reads: the use of this number.
+    pub(crate) fn read(&mut self, index: u32) -> Result<(), TooManyRuns> {
+        let accesses = self.accesses;
+        let entry = accesses.entry(index);
+        let footprint = accesses.footprint_of(entry);
         self.runs = left(self.runs, accesses.fitting(footprint))?;
-        let mut is_missing = false;
         for (tensor, pattern) in accesses.tensors(footprint) {
-            let reading = reading(self.tensors, entry.task, tensor);
-            let writers = self.read.entry(reading).or_default();
-            let mut last = u32::MAX;
-            cells.change(pattern.runs(), State::read, |state| {
-                let writer = State(state).writer();
-                if writer != last {
-                    last = writer;
-                    is_missing |= writer == 0;
-                    if !writers.contains(&writer) {
-                        writers.push(writer);
-                    }
-                }
-            });
+            let what = What::Read(reading(self.tensors, entry.task, tensor));
+            self.put_off(footprint.buffer, what, pattern, index);
         }
-        Ok(is_missing)
-    }
-
-    /// Notes what a task writes, or may write.
-    pub(crate) fn write(
-        &mut self,
-        accesses: &Accesses,
-        entry: &Use,
-        footprint: &Footprint,
-    ) -> Result<(), TooManyRuns> {
-        let Some(cells) = self.buffers[footprint.buffer].as_mut() else {
-            return Ok(());
-        };
-        self.runs = left(self.runs, accesses.fitting(footprint))?;
-        let writer = writer(self.tensors, entry);
-        let ended = &mut self.ended;
-        let mut last = u32::MAX;
-        let note = |old| {
-            let (is_read, other) = (State(old).is_read(), State(old).writer());
-            if is_read && other != last && other != writer && writer != ANYBODY {
-                last = other;
-                if other != 0 && other != ANYBODY {
-                    ended.entry(writer).or_default().insert(other);
-                }
-            }
-        };
-        let runs = accesses.fitting(footprint).flat_map(|p| p.runs());
-        cells.change(runs, |_| State::written_by(writer).0, note);
         Ok(())
     }
 
-    /// The first bytes of a range of a buffer that nobody has written.
-    pub(crate) fn first_missing(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
-        let cells = self.buffers[buffer].as_ref()?;
-        cells.first(bytes, |state| State(state).writer() == 0)
+    /// Notes what a task writes, or may write: the use of this number.
+    pub(crate) fn write(&mut self, index: u32) -> Result<(), TooManyRuns> {
+        let accesses = self.accesses;
+        let entry = accesses.entry(index);
+        let footprint = accesses.footprint_of(entry);
+        self.runs = left(self.runs, accesses.fitting(footprint))?;
+        let what = What::Write(writer(self.tensors, entry));
+        for pattern in accesses.fitting(footprint) {
+            self.put_off(footprint.buffer, what, pattern, index);
+        }
+        Ok(())
     }
 
-    /// What readings of remnants there were.
+    fn put_off(&mut self, buffer: BufferId, what: What, bytes: Strided<'t>, index: u32) {
+        let Some(mut followed) = self.buffers[buffer].take() else {
+            return;
+        };
+        let Followed { cells, pending } = &mut followed;
+        pending.add(what, bytes, index, |entry| self.apply(cells, &entry));
+        self.buffers[buffer] = Some(followed);
+    }
+
+    /// Does what has been put off and counts.
+    fn settle(&mut self, counts: impl Fn(What) -> bool) {
+        for buffer in self.buffers.indices() {
+            if let Some(mut followed) = self.buffers[buffer].take() {
+                let Followed { cells, pending } = &mut followed;
+                pending.settle(&counts, |entry| self.apply(cells, &entry));
+                self.buffers[buffer] = Some(followed);
+            }
+        }
+    }
+
+    fn apply(&mut self, cells: &mut Cells, entry: &Entry<'t>) {
+        let runs = entry.parts.iter().flat_map(Strided::runs);
+        let mut last = u32::MAX;
+        match entry.what {
+            What::Read(reading) => {
+                let writers = self.read.entry(reading).or_default();
+                let mut is_missing = false;
+                cells.change(runs, State::read, |state| {
+                    let writer = State(state).writer();
+                    if writer != last {
+                        last = writer;
+                        is_missing |= writer == 0;
+                        if !writers.contains(&writer) {
+                            writers.push(writer);
+                        }
+                    }
+                });
+                if is_missing {
+                    let lacks = |index: &u32| lacks(self.accesses, cells, *index);
+                    self.lacking
+                        .extend(entry.uses.iter().copied().filter(lacks));
+                }
+            }
+            What::Write(writer) => {
+                let ended = &mut self.ended;
+                let note = |old| {
+                    let (is_read, other) = (State(old).is_read(), State(old).writer());
+                    if is_read && other != last && other != writer && writer != ANYBODY {
+                        last = other;
+                        if other != 0 && other != ANYBODY {
+                            ended.entry(writer).or_default().insert(other);
+                        }
+                    }
+                };
+                cells.change(runs, |_| State::written_by(writer).0, note);
+            }
+        }
+    }
+
+    /// Does all that has been put off. The uses that read bytes which nobody had written.
+    pub(crate) fn finish(&mut self) -> FxHashSet<u32> {
+        self.settle(|_| true);
+        std::mem::take(&mut self.lacking)
+    }
+
+    /// The first bytes of a range of a buffer that nobody has written, when all is [done](Lives::finish).
+    pub(crate) fn first_missing(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
+        let followed = self.buffers[buffer].as_ref()?;
+        let is_missing = |state| State(state).writer() == 0;
+        followed.cells.first(bytes, is_missing)
+    }
+
+    /// What readings of remnants there were, when all is [done](Lives::finish).
     #[expect(
         clippy::iter_over_hash_type,
         reason = "each reading fills an entry of its own, so that the order does not show"
@@ -213,6 +266,16 @@ impl<'t> Lives<'t> {
         }
         found
     }
+}
+
+/// Whether a use reads bytes that nobody has written.
+fn lacks(accesses: &Accesses, cells: &Cells, index: u32) -> bool {
+    let footprint = accesses.footprint_of(accesses.entry(index));
+    let mut runs = accesses.fitting(footprint).flat_map(|p| p.runs());
+    runs.any(|(low, high)| {
+        let missing = cells.first(low..high, |state| State(state).writer() == 0);
+        missing.is_some()
+    })
 }
 
 /// Where remnants lie, once it is known whose bytes they are: the last writer of each byte, if it is one of these.
