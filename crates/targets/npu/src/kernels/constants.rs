@@ -71,15 +71,15 @@ impl<'i> Constants<'i> {
         })
     }
 
-    /// Who was the last to write bytes from `low` to before `high` before the task at a position runs, as far as that is certain: the
-    /// position of each such task, and the first byte that is its own.
+    /// Who was the last to write bytes from `low` to before `high` before the task at a position runs: the position of each such
+    /// task, with bytes of which the first is its own. `None` for bytes of which a task may have written some only.
     pub(crate) fn sources(
         &self,
         tile: u8,
         position: usize,
         low: u64,
         high: u64,
-    ) -> impl Iterator<Item = (usize, u64)> {
+    ) -> impl Iterator<Item = (Option<usize>, Range<u64>)> {
         self.all().sources(tile, position, low, high)
     }
 
@@ -193,7 +193,7 @@ impl<'i> Arrivals<'i> {
         position: usize,
         low: u64,
         high: u64,
-    ) -> impl Iterator<Item = (usize, u64)> {
+    ) -> impl Iterator<Item = (Option<usize>, Range<u64>)> {
         let mut found = Vec::new();
         let mut at = low;
         while at < high {
@@ -208,10 +208,9 @@ impl<'i> Arrivals<'i> {
                         break;
                     }
                     let is_own = |gap: &&(u64, u64)| gap.0 < arrival.high && arrival.low < gap.1;
-                    if let Some((low, _)) = left.iter().find(is_own)
-                        && arrival.is_whole
-                    {
-                        found.push((arrival.position, (*low).max(arrival.low)));
+                    if let Some((low, high)) = left.iter().find(is_own) {
+                        let own = (*low).max(arrival.low)..(*high).min(arrival.high);
+                        found.push((arrival.is_whole.then_some(arrival.position), own));
                     }
                     let rest = left.into_iter().flat_map(|(low, high)| {
                         [(low, high.min(arrival.low)), (low.max(arrival.high), high)]

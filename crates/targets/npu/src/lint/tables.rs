@@ -3,7 +3,7 @@
 use super::Subject;
 use crate::address;
 use crate::schedule::Description;
-use chipless_model::{Certainty, Direction, Finding, Place};
+use chipless_model::{BufferId, Certainty, Direction, Finding, Place, Role};
 
 chipless_model::rules! {
     COMPUTED Fault Error Proof "npu-weight-table-computed" "a weight table holds results of a DPU"
@@ -14,6 +14,8 @@ chipless_model::rules! {
 
 /// Copies that are followed back, one after the other.
 const MOST_COPIES: usize = 8;
+/// Bytes of a table that are looked at together where rows with gaps lie over it: those of an entry.
+const STEP: usize = 16;
 
 /// Looks for bytes of the table of the workload at a position of the walk that are results of a DPU.
 pub(super) fn check(
@@ -23,11 +25,20 @@ pub(super) fn check(
     ranges: impl Iterator<Item = (u64, u64)>,
     place: &dyn Fn() -> Place,
 ) -> Option<Finding> {
-    let (writer, computed, at) = ranges.into_iter().find_map(|(low, size)| {
-        let constants = subject.constants.get()?;
-        let mut sources = constants.sources(tile, walked, low, low + size);
-        sources.find_map(|(writer, at)| Some((writer, origin(subject, writer, tile, at)?, at)))
-    })?;
+    let constants = subject.constants.get()?;
+    let own = subject.cmx.buffer(tile)?;
+    let computed = |writer: usize, at: u64| Some((writer, origin(subject, writer, (own, at))?, at));
+    let sources = ranges
+        .flat_map(|(low, size)| constants.sources(tile, walked, low, low.saturating_add(size)));
+    let (writer, computed, at) = sources
+        .into_iter()
+        .find_map(|(writer, bytes)| match writer {
+            Some(writer) => computed(writer, bytes.start),
+            // Rows with gaps: which bytes are whose, the accesses tell.
+            None => bytes
+                .step_by(STEP)
+                .find_map(|at| computed(last_writer(subject, walked, (own, at))?, at)),
+        })?;
     let task = |position: usize| subject.tasks.get(position).copied().flatten();
     let (last, first) = (task(writer)?, task(computed)?);
     let name = subject.program.task_name(last);
@@ -50,12 +61,11 @@ pub(super) fn check(
     })
 }
 
-/// The DPU task whose result a byte is that the task at a position wrote, by itself or by copies inside CMX.
+/// The DPU task whose result a byte of a buffer is that the task at a position wrote, by itself or by copying it from elsewhere.
 fn origin(
     subject: &Subject<'_, '_, '_>,
     mut writer: usize,
-    mut tile: u8,
-    mut at: u64,
+    mut byte: (BufferId, u64),
 ) -> Option<usize> {
     for _ in 0..MOST_COPIES {
         match subject.schedule.tasks.get(writer)?.description {
@@ -63,49 +73,45 @@ fn origin(
             Description::Dma { .. } => {}
             Description::Shave { .. } => return None,
         }
-        (tile, at) = copied_from(subject, writer, tile, at)?;
-        writer = last_writer(subject, writer, tile, at)?;
+        let task = subject.tasks.get(writer).copied().flatten()?;
+        byte = subject.program.kernel(task).source_of(byte.0, byte.1)?;
+        writer = last_writer(subject, writer, byte)?;
     }
     None
 }
 
-/// The last task before a position of the walk that surely writes a byte of a tile.
-fn last_writer(subject: &Subject<'_, '_, '_>, before: usize, tile: u8, byte: u64) -> Option<usize> {
-    let buffer = subject.cmx.buffer(tile);
-    let mut writers = subject.constants.get()?.writers(tile, before, byte);
-    writers.find(|position| {
-        let mut is_writer = false;
-        if let Some(task) = subject.tasks[*position] {
-            subject.program.kernel(task).accesses(&mut |access| {
-                is_writer |= access.direction == Direction::Write
-                    && access.certainty == Certainty::Exact
-                    && Some(access.buffer) == buffer
-                    && access.pattern.position(byte).is_some();
+/// The last task before a position of the walk that may write a byte of a buffer, if it surely does.
+fn last_writer(
+    subject: &Subject<'_, '_, '_>,
+    before: usize,
+    (buffer, at): (BufferId, u64),
+) -> Option<usize> {
+    let program = subject.program;
+    let certainty = |position: usize| {
+        let mut found = None;
+        program
+            .kernel(subject.tasks[position]?)
+            .accesses(&mut |access| {
+                if (access.direction, access.buffer) == (Direction::Write, buffer)
+                    && found != Some(Certainty::Exact)
+                    && access.pattern.position(at).is_some()
+                {
+                    found = Some(access.certainty);
+                }
             });
-        }
-        is_writer
-    })
-}
-
-/// The byte of CMX that a DMA copies to a byte of a tile.
-fn copied_from(subject: &Subject<'_, '_, '_>, dma: usize, tile: u8, at: u64) -> Option<(u8, u64)> {
-    let task = subject.tasks.get(dma).copied().flatten()?;
-    let tile_of = |buffer| (0..address::TILES).find(|tile| subject.cmx.buffer(*tile) == buffer);
-    let (mut reads, mut written) = (Vec::new(), None);
-    subject.program.kernel(task).accesses(&mut |access| {
-        let Some(found) = tile_of(Some(access.buffer)) else {
-            return;
-        };
-        match access.direction {
-            Direction::Write if found == tile => written = Some(access.pattern),
-            Direction::Write => {}
-            Direction::Read => reads.push((found, access.pattern)),
-        }
-    });
-    let ([(from, source)], Some(written)) = (&reads[..], written) else {
-        return None;
+        Some((position, found?))
     };
-    let is_copy = source.bytes() == written.bytes();
-    let at = is_copy.then(|| written.counterpart(at, source))??;
-    Some((*from, at))
+    let is_on_chip = |tile: &u8| subject.cmx.buffer(*tile) == Some(buffer);
+    let (writer, certainty) = match (0..address::TILES).find(is_on_chip) {
+        Some(tile) => {
+            let mut writers = subject.constants.get()?.writers(tile, before, at);
+            writers.find_map(certainty)
+        }
+        // Spilled to the scratch memory off the chip.
+        None if program.buffers[buffer].role == Role::Scratch => {
+            (0..before).rev().find_map(certainty)
+        }
+        None => None,
+    }?;
+    (certainty == Certainty::Exact).then_some(writer)
 }

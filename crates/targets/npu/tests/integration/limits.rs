@@ -390,3 +390,39 @@ fn a_weight_table_where_a_copy_of_a_result_is() {
         },
     );
 }
+
+#[test]
+fn a_weight_table_where_a_spilled_result_is() {
+    let rule = "npu-weight-table-computed";
+    let good = Blob::open("spill_ddr_t1");
+    assert!(!good.codes().contains(&rule));
+    let last = |prefix, size| *good.records(prefix, size).last().expect("a record");
+    // Until the last layer writes there, its output's place holds a result that was spilled to DDR and fetched again.
+    let fetched = good.field(last("task.dpu.invariant", INVARIANT), "ac_base") * 16;
+    let mut blob = Blob(good.0.clone());
+    blob.set_field(last("task.dpu.variant", VARIANT), "weight_start", fetched);
+    let findings = blob.findings();
+    let found = findings.iter().find(|f| f.rule.code == rule);
+    let message = &found.expect("a finding").message;
+    assert!(message.contains("which copies what dpu0["), "{message}");
+}
+
+/// Rows that have gaps, which transfers put between each other: who wrote a byte is asked of each that may have.
+#[test]
+fn a_weight_table_where_interleaved_copies_of_a_result_are() {
+    let good = Blob::open("upsample_nearest");
+    let copies = good.field(
+        good.records("task.dpu.invariant", INVARIANT)[1],
+        "act_offset0",
+    );
+    is_found(
+        "npu-weight-table-computed",
+        "upsample_nearest",
+        "task.dpu.variant",
+        VARIANT,
+        |blob, at| {
+            blob.set_field(at, "weight_start", copies);
+            true
+        },
+    );
+}
