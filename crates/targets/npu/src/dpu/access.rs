@@ -8,7 +8,7 @@ use super::workload::{Operation, Workload};
 use chipless_model::{Pattern, Swizzle};
 
 /// What bytes of the own tile are known before anything runs: `known(offset, size)`.
-pub(super) type Known<'a> = &'a dyn Fn(u64, u64) -> Option<Vec<u8>>;
+pub(crate) type Known<'a> = &'a dyn Fn(u64, u64) -> Option<Vec<u8>>;
 
 impl Workload {
     /// Every byte that the workload may touch, where nothing is known of its tables: weights and storage elements,
@@ -114,6 +114,19 @@ impl Workload {
                 tensor,
             });
         });
+    }
+
+    /// Where the first of its weights stands, if its table is known.
+    pub(crate) fn first_weight(&self, known: Known<'_>) -> Option<u64> {
+        let first = self.known_bytes(self.weights.table, Weights::table_bytes(1), known)?;
+        let entry = self.weights.parse_table(&first).into_iter().next()?;
+        Some(self.weights.swizzle.physical(entry.weights))
+    }
+
+    /// Which bytes of the own tile hold its weights and their maps, as far as its table is known.
+    pub(crate) fn weights_read(&self, known: Known<'_>, visit: &mut dyn FnMut(Pattern)) {
+        let entries = self.known_entries(known);
+        self.weight_accesses(&entries, known, &mut |pattern, _| visit(pattern));
     }
 
     /// Entries of a weight table that is not known as a whole.

@@ -229,6 +229,16 @@ impl Workload {
         self.weights.swizzle.pieces(self.weights.table, size)
     }
 
+    /// The tile whose DPU does it.
+    pub(crate) fn tile(&self) -> u8 {
+        self.tile
+    }
+
+    /// How its weights are swizzled, where it has any.
+    pub(crate) fn weight_swizzle(&self) -> Option<Swizzle> {
+        self.uses_weights().then_some(self.weights.swizzle)
+    }
+
     /// Tensors that are swizzled, and where in the tile they start.
     pub(crate) fn swizzled_inputs(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let second = self

@@ -8,6 +8,7 @@
 use super::Subject;
 use crate::address;
 use crate::dpu::Workload;
+use crate::kernels::Knowledge;
 use crate::schedule::Description;
 use chipless_model::{Access, Certainty, Direction, Finding, Pattern, Swizzle};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -17,7 +18,7 @@ use std::sync::Arc;
 chipless_model::rules! {
     SWIZZLE_KEY Fault Error Hardware "npu-swizzle-key" "a tensor is read with another swizzle key than it was written with"
         "A DPU rotates 32-byte units inside rows of 1 KiB by an amount that the key and the row decide. A DPU that reads the tensor with another key, or a SHAVE or the host, which know no rotation, takes the bytes in another order: the numbers are those of other elements."
-        "Give the output of the one (swizzle_key) and the input of the other (swizzle_key_offset) the same key."
+        "Give the output of the one (swizzle_key) and the input or the weights of the other (swizzle_key_offset, wt_swizzle_key) the same key."
         "NPU4 CMX swizzling; compiled programs";
 }
 
@@ -33,8 +34,9 @@ const MANY: usize = 32;
 /// The first input of each place that is read with another key than it was written with.
 pub(super) fn check(subject: &Subject<'_, '_, '_>) -> Vec<Finding> {
     let is_turned = |(_, workload): &(usize, Arc<Workload>)| {
-        let (written, read) = workload.swizzle_keys();
-        [written, read[0], read[1]] != [0; 3]
+        let (written, [first, second]) = workload.swizzle_keys();
+        let weights = workload.weight_swizzle().map_or(0, Swizzle::key);
+        [written, first, second, weights] != [0; 4]
     };
     if !subject.workloads().iter().any(is_turned) {
         return Vec::new();
@@ -79,6 +81,7 @@ struct Tiles<'t, 's, 'i, 'p> {
 
 impl Tiles<'_, '_, '_, '_> {
     fn workload(&mut self, walked: usize, workload: &Workload) {
+        self.weights(walked, workload);
         // What is read comes before what is written.
         workload.activations(&mut |region| {
             let (tensor, key) = ((&region.pattern, region.swizzle), region.swizzle);
@@ -88,6 +91,30 @@ impl Tiles<'_, '_, '_, '_> {
                 self.read(walked, region.tile, tensor, key);
             }
         });
+    }
+
+    /// The weights of a workload: those of a product of two activations are what a DPU has put down. Where they begin with bytes of another key, all
+    /// are looked at.
+    fn weights(&mut self, walked: usize, workload: &Workload) {
+        let (Some(key), tile) = (workload.weight_swizzle(), workload.tile()) else {
+            return;
+        };
+        let Some(written) = self.written.get(&tile) else {
+            return;
+        };
+        let knowledge = Knowledge {
+            constants: Arc::clone(&self.subject.constants),
+            position: walked,
+        };
+        let known = |offset, size| knowledge.bytes(tile, offset, size);
+        let first = workload.first_weight(&known);
+        let first = first.filter(|first| *first < address::CMX_SIZE);
+        let found = first.and_then(|first| written.runs(&(first..first + 1)).next());
+        if found.is_some_and(|(_, found)| found != NONE && found != state(key)) {
+            workload.weights_read(&known, &mut |pattern| {
+                self.read(walked, tile, (&pattern, Swizzle::OFF), key);
+            });
+        }
     }
 
     /// Whether a task writes what the host reads.

@@ -314,6 +314,18 @@ fn workloads() {
             true
         },
     );
+    // The producer of what a product of two activations takes for its weights.
+    is_found(
+        "npu-swizzle-key",
+        "bmm",
+        "task.dpu.invariant.0.0",
+        INVARIANT,
+        |blob, at| {
+            let key = blob.field(at, "swizzle_key");
+            blob.set_field(at, "swizzle_key", 5 - key);
+            true
+        },
+    );
     is_found(
         "npu-workload-overlap",
         "spill_ddr_t1",
