@@ -18,26 +18,38 @@ use crate::writes::Writes;
 use chipless_model::{
     BufferId, Certainty, Dependence, Direction, Doubt, Pattern, Program, Role, TaskId, Zero,
 };
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Causes that are told apart; further ones count for the last.
 const CAUSES: usize = u16::MAX as usize - 1;
 
-/// Follows doubtful bytes through a program that completes. `gaps` are the uses that read bytes which nobody has written, in the
-/// reference order; `remnants` are the readings of remnants that there are.
+/// Where doubtful bytes come from, and where they stay.
+pub(crate) struct Sources<'s> {
+    /// Uses that read bytes which nobody has written, in the reference order.
+    pub(crate) gaps: &'s [u32],
+    /// The readings of remnants that there are.
+    pub(crate) remnants: &'s Remnants,
+    /// Who writes duplicates of what a task writes, and comes before it in the reference order, though not in every one.
+    pub(crate) duplicates: &'s Duplicates,
+}
+
+/// Of each task, others.
+pub(crate) type Duplicates = FxHashMap<TaskId, BTreeSet<TaskId>>;
+
+/// Follows doubtful bytes through a program that completes.
 pub(crate) fn check(
     program: &Program<'_>,
     accesses: &Accesses,
     order: &Order,
-    gaps: &[u32],
-    remnants: &Remnants,
+    sources: &Sources<'_>,
     findings: &mut Findings,
 ) {
     let follow = |zeros| {
-        let mut trace = Trace::new(program, accesses, gaps, remnants, zeros);
-        let mut gaps = gaps;
+        let mut trace = Trace::new(program, accesses, sources, zeros);
+        let mut gaps = sources.gaps;
         for task in &order.sequence {
             let uses = accesses.of(*task);
             let count = gaps.iter().take_while(|gap| uses.contains(gap)).count();
@@ -271,6 +283,9 @@ struct Trace<'m> {
     accesses: &'m Accesses,
     state: State<'m>,
     causes: Vec<Cause>,
+    duplicates: &'m Duplicates,
+    /// What tasks wrote that was in doubt, with its cause, where others write duplicates of it later: nothing yet.
+    unordered: FxHashMap<TaskId, Option<(Dependent, u32)>>,
     /// Causes that have been found to matter.
     reported: FxHashSet<u32>,
     matters: Vec<(u32, Effect)>,
@@ -280,8 +295,7 @@ impl<'m> Trace<'m> {
     fn new(
         program: &'m Program<'m>,
         accesses: &'m Accesses,
-        gaps: &[u32],
-        remnants: &'m Remnants,
+        sources: &Sources<'m>,
         zeros: Option<Zeros<'m>>,
     ) -> Trace<'m> {
         // Elsewhere no task meets bytes that nobody has written.
@@ -289,19 +303,23 @@ impl<'m> Trace<'m> {
         let bounds = accesses.iter().filter(|entry| {
             (entry.direction, entry.certainty) == (Direction::Read, Certainty::May)
         });
-        let gaps = gaps.iter().map(|index| accesses.entry(*index));
+        let gaps = sources.gaps.iter();
+        let gaps = gaps.map(|index| accesses.entry(*index));
         writes.follow_only(gaps.chain(bounds).map(|e| accesses.footprint_of(e)));
+        let first = sources.duplicates.values().flatten();
         Trace {
             program,
             accesses,
             state: State {
                 program,
                 writes,
-                remains: Remains::new(program, accesses, remnants),
+                remains: Remains::new(program, accesses, sources.remnants),
                 marks: Marks::default(),
                 zeros,
             },
             causes: Vec::new(),
+            duplicates: sources.duplicates,
+            unordered: first.map(|task| (*task, None)).collect(),
             reported: FxHashSet::default(),
             matters: Vec::new(),
         }
@@ -352,8 +370,13 @@ impl<'m> Trace<'m> {
             }
         }
         let zeros = self.zeros(task);
+        let kept = self.kept(task);
         for (_, entry) in uses().filter(|(_, e)| e.direction == Direction::Write) {
             self.write(entry);
+        }
+        for (buffer, bytes, cause) in kept {
+            let marks = &mut self.state.marks;
+            marks.set(buffer, [(bytes.start, bytes.end)], cause);
         }
         if let Some(followed) = &mut self.state.zeros {
             for (buffer, pattern) in zeros {
@@ -361,15 +384,41 @@ impl<'m> Trace<'m> {
             }
         }
         if let Some(cause) = cause {
-            let marks = &mut self.state.marks;
-            for of_one in dependent.runs.chunk_by(|(one, _), (other, _)| one == other) {
-                let runs = of_one.iter().map(|(_, bytes)| (bytes.start, bytes.end));
-                marks.set(of_one[0].0, runs, cause);
-            }
-            for (buffer, pattern) in dependent.strided {
-                marks.set(buffer, runs(&pattern), cause);
+            self.mark(&dependent, cause);
+            if let Some(unordered) = self.unordered.get_mut(&task) {
+                *unordered = Some((dependent, cause));
             }
         }
+    }
+
+    /// Marks what depends on doubtful bytes.
+    fn mark(&mut self, dependent: &Dependent, cause: u32) {
+        let marks = &mut self.state.marks;
+        for of_one in dependent.runs.chunk_by(|(one, _), (other, _)| one == other) {
+            let runs = of_one.iter().map(|(_, bytes)| (bytes.start, bytes.end));
+            marks.set(of_one[0].0, runs, cause);
+        }
+        for (buffer, pattern) in &dependent.strided {
+            marks.set(*buffer, runs(pattern), cause);
+        }
+    }
+
+    /// What is in doubt, and stays so though a task overwrites it: another task, which may as well come last, wrote it.
+    fn kept(&self, task: TaskId) -> Vec<(BufferId, Range<u64>, u32)> {
+        let mut kept = Vec::new();
+        let others = self.duplicates.get(&task).into_iter().flatten();
+        for (dependent, cause) in others.filter_map(|other| self.unordered.get(other)?.as_ref()) {
+            let strided = dependent.strided.iter().flat_map(|(buffer, pattern)| {
+                runs(pattern).map(|(low, high)| (*buffer, low..high))
+            });
+            for (buffer, mut bytes) in dependent.runs.iter().cloned().chain(strided) {
+                while let Some(found) = self.state.marks.first(buffer, bytes.clone()) {
+                    bytes.start = found.end;
+                    kept.push((buffer, found, *cause));
+                }
+            }
+        }
+        kept
     }
 
     fn fits(&self, buffer: BufferId, pattern: &Pattern) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::access::range;
 use crate::clock::{Point, reaches};
-use crate::doubt;
+use crate::doubt::{self, Duplicates, Sources};
 use crate::findings::Findings;
 use crate::footprint::{Accesses, Footprint, Use};
 use crate::order::Order;
@@ -32,6 +32,7 @@ pub(crate) fn check(
         shadows: program.buffers.iter().map(|_| Shadow::default()).collect(),
         writes: Writes::new(program, accesses),
         gaps: Vec::new(),
+        duplicates: Duplicates::default(),
         places: vec![0; accesses.footprints()],
         suspects: Vec::new(),
         overlaps: FxHashMap::default(),
@@ -49,8 +50,12 @@ pub(crate) fn check(
     let remnants = memory.lives.as_ref().map(Lives::remnants);
     let remnants = remnants.unwrap_or_default();
     if !memory.gaps.is_empty() || !remnants.is_empty() {
-        let gaps = &memory.gaps;
-        doubt::check(program, accesses, order, gaps, &remnants, findings);
+        let found = Sources {
+            gaps: &memory.gaps,
+            remnants: &remnants,
+            duplicates: &memory.duplicates,
+        };
+        doubt::check(program, accesses, order, &found, findings);
     }
 }
 
@@ -63,6 +68,8 @@ struct Memory<'m, 'p, 'a> {
     writes: Writes<'p>,
     /// Uses that read bytes which none before them has written, in the reference order.
     gaps: Vec<u32>,
+    /// By task, those before it in the reference order that write duplicates of what it writes, and that nothing orders with it.
+    duplicates: Duplicates,
     /// By footprint, where the shadow has the cell of its first extent, perhaps.
     places: Vec<u32>,
     /// Accesses that the current one may race with.
@@ -240,7 +247,9 @@ impl Memory<'_, '_, '_> {
                     let sources = lives.sources(task);
                     !sources.is_empty() && sources == lives.sources(other.task)
                 });
-            race.check(other, entry, overlap, of_one_tensor, self.findings);
+            if race.check(other, entry, overlap, of_one_tensor, self.findings) {
+                self.duplicates.entry(task).or_default().insert(other.task);
+            }
         }
         self.suspects = suspects;
     }

@@ -23,7 +23,8 @@ pub(crate) struct Race<'r, 'p, 'a> {
 }
 
 impl Race<'_, '_, '_> {
-    /// Reports a race if two accesses have bytes in common. `of_one_tensor`: both tasks read parts of the same tensors.
+    /// Reports a race if two accesses have bytes in common; whether they are writes that look like duplicates. `of_one_tensor`: both tasks
+    /// read parts of the same tensors.
     pub(crate) fn check(
         self,
         first: &Use,
@@ -31,13 +32,16 @@ impl Race<'_, '_, '_> {
         overlap: Overlap,
         of_one_tensor: bool,
         findings: &mut Findings,
-    ) {
+    ) -> bool {
         match overlap {
-            Overlap::Disjoint => {}
+            Overlap::Disjoint => false,
             Overlap::Common(low, high) => {
-                self.report(first, second, (low, high), of_one_tensor, findings);
+                self.report(first, second, (low, high), of_one_tensor, findings)
             }
-            Overlap::TooHard => self.too_hard(first, second, findings),
+            Overlap::TooHard => {
+                self.too_hard(first, second, findings);
+                false
+            }
         }
     }
 
@@ -75,21 +79,21 @@ impl Race<'_, '_, '_> {
         (low, high): (u64, u64),
         of_one_tensor: bool,
         findings: &mut Findings,
-    ) {
+    ) -> bool {
         let Race { program, accesses } = self;
         let both = first.direction == Direction::Write && second.direction == Direction::Write;
         // Two engines that work on one job: whichever comes last, it writes what the other one wrote.
         let function = |entry: &Use| program.kernel(entry.task).function();
         if both && function(first).is_some_and(|one| function(second) == Some(one)) {
-            return;
+            return false;
         }
         if self.in_lanes(first, second) || (both && self.nobody_reads(first, second, (low, high))) {
-            return;
+            return false;
         }
+        let is_duplicate =
+            both && program.copies_halos && self.is_duplicate(first, second, of_one_tensor);
         let rule = match both {
-            true if program.copies_halos && self.is_duplicate(first, second, of_one_tensor) => {
-                &rules::RACE_DUPLICATE
-            }
+            true if is_duplicate => &rules::RACE_DUPLICATE,
             true => &rules::RACE_WRITE_WRITE,
             false => &rules::RACE_READ_WRITE,
         };
@@ -121,6 +125,7 @@ impl Race<'_, '_, '_> {
                 .with(program.place(first.task), format!("{one} {}", connections(program, first.task)))
                 .with(program.place(second.task), format!("{two} {}", connections(program, second.task)))
         });
+        is_duplicate
     }
 
     /// Whether two tasks of a queue with lanes touch their common bytes in the same order: each byte is in one lane, which takes the tasks

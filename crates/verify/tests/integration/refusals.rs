@@ -62,6 +62,34 @@ fn copies_that_look_alike_race_unless_the_target_cuts_tensors_with_common_rows()
     );
 }
 
+/// Either of two transfers that put the same rows somewhere may come last. Where one of them has bytes that nobody has written, the output may be these.
+#[test]
+fn what_is_in_doubt_in_one_of_two_duplicates_stays_so() {
+    let with = |first: bool, second: bool| {
+        let mut text = TWO_CORES.to_owned();
+        for (input, is_there) in [("x", first), ("z", second)] {
+            if !is_there {
+                text = text.replace(
+                    &format!("copy SB [1:256] <- {input} [1:256]"),
+                    &format!("copy SB [1:255] <- {input} [1:255]"),
+                );
+            }
+        }
+        let found = codes(&text, |program| program.copies_halos = true);
+        assert!(found.contains(&"race-duplicate-write"), "{found:?}");
+        !found.contains(&"read-before-write")
+    };
+    assert_eq!(
+        [
+            with(true, true),
+            with(true, false),
+            with(false, true),
+            with(false, false)
+        ],
+        [true, false, false, false]
+    );
+}
+
 /// A transfer into `t`, and one that takes `t` further.
 fn staged(first: &str) -> String {
     format!(
