@@ -236,6 +236,30 @@ fn results_that_are_not_written_are_found() {
     );
 }
 
+/// A workload takes its weight table from where results are that a later transfer replaces: the race is the cause of what the table holds.
+#[test]
+fn a_race_is_told_beside_what_it_leaves_in_a_weight_table() {
+    let fixture = fixtures()
+        .into_iter()
+        .find(|path| path.to_string_lossy().contains("spill_ddr_t1"));
+    let mut bytes = std::fs::read(fixture.expect("the fixture")).expect("a readable fixture");
+    let document = Document::read(&bytes).expect("a blob");
+    let (variants, _) = document.section("task.dpu.variant.0.0").expect("workloads");
+    let at = variants.offset as usize + 10 * 224;
+    let at = at
+        + chipless_npu::dpu::register("weight_start")
+            .expect("a register")
+            .offset;
+    bytes[at..at + 4].copy_from_slice(&0x68400u32.to_le_bytes());
+    let document = Document::read(&bytes).expect("a blob");
+    let image = Image::load(&document, &Limits::default()).expect("an image");
+    let program = chipless_npu::lower(&document, &image, &Options::default()).expect("a program");
+    let codes: Vec<_> = errors(&program).iter().map(|f| f.rule.code).collect();
+    for code in ["npu-weight-table-computed", "race-read-write"] {
+        assert!(codes.contains(&code), "{code}: {codes:?}");
+    }
+}
+
 /// Many waits of real programs are redundant: the first DPU task of a tile waits for a transfer whose completion also releases
 /// its piece, and later tasks of a queue wait for what the first one has waited for. Dropping those is harmless.
 #[test]
