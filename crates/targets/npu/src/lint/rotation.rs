@@ -206,6 +206,8 @@ impl Tiles<'_, '_, '_, '_> {
                 finding = finding.with(place, "the workload that wrote them");
             }
             self.findings.push(finding);
+            // The rest of the tensor says the same.
+            return;
         }
     }
 

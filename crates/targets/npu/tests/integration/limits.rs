@@ -326,6 +326,18 @@ fn workloads() {
             true
         },
     );
+    // A slice of the channels: a run for each of 2304 pixels.
+    let slice = Blob::open("spill_ddr_t1").records("task.dpu.variant", VARIANT)[3];
+    is_found(
+        "npu-swizzle-key",
+        "spill_ddr_t1",
+        "task.dpu.variant",
+        VARIANT,
+        |blob, at| {
+            blob.set_field(at, "swizzle_key_offset", 0);
+            at == slice
+        },
+    );
     is_found(
         "npu-workload-overlap",
         "spill_ddr_t1",
