@@ -2,12 +2,13 @@
 
 use super::Subject;
 use crate::address;
+use crate::dma::Operation;
 use crate::schedule::Description;
 use chipless_model::{BufferId, Certainty, Direction, Finding, Place, Role};
 
 chipless_model::rules! {
-    COMPUTED Fault Error Proof "npu-weight-table-computed" "a weight table holds results of a DPU"
-        "Each entry of a weight table begins with the addresses of weights and sparsity map. What a DPU writes are elements of tensors, never addresses: where it was the last to write bytes of a table, or what a transfer copied there, the workload takes numbers for addresses, and reads weights from anywhere, perhaps from beyond the memory."
+    COMPUTED Fault Error Proof "npu-weight-table-computed" "a weight table holds results of a DPU, or numbers that a transfer has converted"
+        "Each entry of a weight table begins with the addresses of weights and sparsity map. What a DPU writes, or a transfer that converts numbers, are elements of tensors, never addresses: where one of them was the last to write bytes of a table, or what another transfer copied there, the workload takes numbers for addresses, and reads weights from anywhere, perhaps from beyond the memory."
         "Look for the transfer that should bring the table: it is missing, comes too early, goes elsewhere or is too short. Or something overwrites the table."
         "NPU4 DPU: weight table; what the program writes there";
 }
@@ -17,7 +18,7 @@ const MOST_COPIES: usize = 8;
 /// Bytes of a table that are looked at together where rows with gaps lie over it: those of an entry.
 const STEP: usize = 16;
 
-/// Looks for bytes of the table of the workload at a position of the walk that are results of a DPU.
+/// Looks for bytes of the table of the workload at a position of the walk that are computed, which addresses are not.
 pub(super) fn check(
     subject: &Subject<'_, '_, '_>,
     walked: usize,
@@ -61,16 +62,23 @@ pub(super) fn check(
     })
 }
 
-/// The DPU task whose result a byte of a buffer is that the task at a position wrote, by itself or by copying it from elsewhere.
+/// The task that computed a byte of a buffer which the task at a position wrote, by itself or by copying it from elsewhere: a DPU, or a
+/// transfer that converts.
 fn origin(
     subject: &Subject<'_, '_, '_>,
     mut writer: usize,
     mut byte: (BufferId, u64),
 ) -> Option<usize> {
     for _ in 0..MOST_COPIES {
-        match subject.schedule.tasks.get(writer)?.description {
+        match &subject.schedule.tasks.get(writer)?.description {
             Description::Dpu { .. } => return Some(writer),
-            Description::Dma { .. } => {}
+            Description::Dma { descriptor, .. } => {
+                if let Operation::Move { conversion, .. } = &descriptor.operation
+                    && conversion.is_some()
+                {
+                    return Some(writer);
+                }
+            }
             Description::Shave { .. } => return None,
         }
         let task = subject.tasks.get(writer).copied().flatten()?;

@@ -450,3 +450,18 @@ fn a_weight_table_where_interleaved_copies_of_a_result_are() {
         },
     );
 }
+
+#[test]
+fn a_weight_table_where_a_converted_input_is() {
+    let rule = "npu-weight-table-computed";
+    let mut blob = Blob::open("conv_f32io");
+    assert!(!blob.codes().contains(&rule));
+    // The first workload of tile 0 adds an input, which a transfer makes 16 bits wide, to itself; the second one has weights.
+    let variants = blob.records("task.dpu.variant", VARIANT);
+    let input = blob.field(variants[0], "weight_start") * 16;
+    blob.set_field(variants[1], "weight_start", input);
+    let findings = blob.findings();
+    let found = findings.iter().find(|f| f.rule.code == rule);
+    let message = &found.expect("a finding").message;
+    assert!(message.contains("last written by dma"), "{message}");
+}
