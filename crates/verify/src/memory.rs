@@ -8,7 +8,7 @@ use crate::footprint::{Accesses, Footprint, Use};
 use crate::order::Order;
 use crate::overlap::Overlap;
 use crate::race::{Race, connections};
-use crate::remnants::Lives;
+use crate::remnants::{Lives, Remnants};
 use crate::rules;
 use crate::shadow::{Ended, Record, Shadow};
 use crate::writes::{TooManyRuns, Writes};
@@ -45,15 +45,12 @@ pub(crate) fn check(
     if !is_complete {
         return;
     }
-    memory.finish();
-    memory.outputs();
-    let remnants = memory.lives.as_ref().map(Lives::remnants);
-    let remnants = remnants.unwrap_or_default();
-    if !memory.gaps.is_empty() || !remnants.is_empty() {
+    let (gaps, duplicates, remnants) = memory.finish();
+    if !gaps.is_empty() || !remnants.is_empty() {
         let found = Sources {
-            gaps: &memory.gaps,
+            gaps: &gaps,
             remnants: &remnants,
-            duplicates: &memory.duplicates,
+            duplicates: &duplicates,
         };
         doubt::check(program, accesses, order, &found, findings);
     }
@@ -138,18 +135,21 @@ impl Memory<'_, '_, '_> {
         }
     }
 
-    /// Does what the lives of tensors have put off.
-    fn finish(&mut self) {
-        let Some(lives) = self.lives.as_mut() else {
-            return;
-        };
-        let mut gaps = lives.finish();
-        if !gaps.is_empty() {
-            gaps.extend(self.gaps.drain(..));
-            let tasks = self.order.sequence.iter();
-            let uses = tasks.flat_map(|task| self.accesses.of(*task));
-            self.gaps = uses.filter(|index| gaps.contains(index)).collect();
+    /// When all tasks ran: reports outputs that are not there, and tells where doubtful bytes come from.
+    fn finish(mut self) -> (Vec<u32>, Duplicates, Remnants) {
+        let mut remnants = Remnants::default();
+        if let Some(lives) = self.lives.as_mut() {
+            let mut gaps = lives.finish();
+            if !gaps.is_empty() {
+                gaps.extend(self.gaps.drain(..));
+                let tasks = self.order.sequence.iter();
+                let uses = tasks.flat_map(|task| self.accesses.of(*task));
+                self.gaps = uses.filter(|index| gaps.contains(index)).collect();
+            }
+            remnants = lives.remnants();
         }
+        self.outputs();
+        (self.gaps, self.duplicates, remnants)
     }
 
     /// The first bytes of a range of a buffer that no task has written.

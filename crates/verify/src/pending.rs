@@ -2,7 +2,7 @@
 //! the other, channel by channel, then mostly are one range.
 
 use crate::access::Strided;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
 
 /// What is put off at a time, at most.
@@ -32,12 +32,21 @@ pub(crate) struct Entry<'a> {
     pub(crate) what: What,
     /// What the parts span.
     span: Range<u64>,
-    pub(crate) parts: Vec<Strided<'a>>,
+    pub(crate) parts: SmallVec<[Strided<'a>; 1]>,
     /// The accesses that they belong to.
     pub(crate) uses: SmallVec<[u32; 4]>,
 }
 
 impl<'a> Entry<'a> {
+    fn new(what: What, span: Range<u64>, bytes: Strided<'a>, user: u32) -> Entry<'a> {
+        Entry {
+            what,
+            span,
+            parts: smallvec![bytes],
+            uses: smallvec![user],
+        }
+    }
+
     /// Adds bytes, to another part where the two make one.
     fn add(&mut self, new: Strided<'a>, user: u32) {
         if !self.uses.contains(&user) {
@@ -74,14 +83,19 @@ impl<'a> Pending<'a> {
     ) {
         let (low, high) = bytes.extent();
         let mut span = low as u64..high as u64;
-        let own = self.0.iter().position(|entry| entry.what == what);
-        if let Some(own) = own.and_then(|own| self.0.get(own)) {
+        // A range is done at once: there is nothing to gain.
+        let is_now = bytes.is_contiguous();
+        let own = self.0.iter().find(|entry| entry.what == what && !is_now);
+        if let Some(own) = own {
             span = span.start.min(own.span.start)..span.end.max(own.span.end);
         }
         let conflicts = |entry: &mut Entry<'a>| {
             !entry.what.commutes(what) && entry.span.start < span.end && span.start < entry.span.end
         };
         self.0.extract_if(.., conflicts).for_each(&mut apply);
+        if is_now {
+            return apply(Entry::new(what, span, bytes, user));
+        }
         if let Some(own) = self.0.iter_mut().find(|entry| entry.what == what) {
             own.span = span;
             return own.add(bytes, user);
@@ -89,12 +103,7 @@ impl<'a> Pending<'a> {
         if self.0.len() == ENTRIES {
             apply(self.0.remove(0));
         }
-        self.0.push(Entry {
-            what,
-            span,
-            parts: vec![bytes],
-            uses: [user].into_iter().collect(),
-        });
+        self.0.push(Entry::new(what, span, bytes, user));
     }
 
     /// Gives everything that counts.
@@ -105,5 +114,81 @@ impl<'a> Pending<'a> {
     ) {
         let counted = self.0.extract_if(.., |entry| counts(entry.what));
         counted.for_each(apply);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chipless_model::{Loop, Swizzle};
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const SIZE: usize = 4096;
+
+    /// Each byte's last writer and whether it has been read since, who read whose bytes, and who ended whom.
+    #[derive(Debug, PartialEq, Eq)]
+    struct Memory {
+        bytes: Vec<(u32, bool)>,
+        read: BTreeSet<((u32, u8), u32)>,
+        ended: BTreeSet<(u32, u32)>,
+    }
+
+    impl Memory {
+        fn new() -> Memory {
+            Memory {
+                bytes: vec![(0, false); SIZE],
+                read: BTreeSet::new(),
+                ended: BTreeSet::new(),
+            }
+        }
+
+        fn apply(&mut self, what: What, parts: &[Strided<'_>]) {
+            for (low, high) in parts.iter().flat_map(Strided::runs) {
+                for byte in &mut self.bytes[low as usize..high as usize] {
+                    match what {
+                        What::Read(reading) => {
+                            self.read.insert((reading, byte.0));
+                            byte.1 = true;
+                        }
+                        What::Write(writer) => {
+                            if byte.1 && byte.0 != writer {
+                                self.ended.insert((writer, byte.0));
+                            }
+                            *byte = (writer, false);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn what() -> impl Strategy<Value = What> {
+        prop_oneof![
+            (0u32..3, 0u8..2).prop_map(What::Read),
+            (1u32..4).prop_map(What::Write)
+        ]
+    }
+
+    proptest! {
+        /// Slices of few tensors, so that many of them touch.
+        #[test]
+        fn putting_off_changes_nothing(steps in prop::collection::vec((what(), 0u64..12, 1u64..4, 0usize..3, 0u32..2), 0..60)) {
+            let loops = [vec![], vec![Loop { count: 5, stride: 96 }], vec![Loop { count: 4, stride: 200 }, Loop { count: 3, stride: 1000 }]];
+            let (mut now, mut later) = (Memory::new(), Memory::new());
+            let mut pending = Pending::default();
+            for (index, (what, slice, count, tensor, key)) in steps.into_iter().enumerate() {
+                let bytes = Strided {
+                    offset: 16 * slice,
+                    run: 16 * count,
+                    loops: &loops[tensor],
+                    swizzle: Swizzle::from_key(5 * key).expect("key exists"),
+                };
+                now.apply(what, &[bytes]);
+                pending.add(what, bytes, index as u32, |entry| later.apply(entry.what, &entry.parts));
+            }
+            pending.settle(|_| true, |entry| later.apply(entry.what, &entry.parts));
+            prop_assert_eq!(now, later);
+        }
     }
 }

@@ -356,8 +356,9 @@ impl Written {
 
     /// Whether all units of a range have this state, or have none: most do.
     fn is_readable(&self, bytes: &Range<u64>, state: u8) -> bool {
-        let units = &self.0[units(bytes)];
-        units.iter().all(|other| *other == state || *other == NONE)
+        let is_one = |other: &u8| *other == state || *other == NONE;
+        let are = |many: &[u8]| many.iter().fold(true, |all, other| all & is_one(other));
+        self.0[units(bytes)].chunks(MANY).all(are)
     }
 
     /// The bytes of a range, in runs of one state.
