@@ -8,7 +8,7 @@ use std::ops::Range;
 const ROW: u64 = 1024;
 
 /// How the addresses of a tensor are permuted. Key 0 leaves them alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Swizzle {
     key: u8,
 }
@@ -52,8 +52,8 @@ impl Swizzle {
         row * ROW + (at % ROW + ROW - self.turn(row)) % ROW
     }
 
-    /// The contiguous pieces that hold `size` logical bytes from `address`, in the order of the logical bytes.
-    pub fn pieces(self, address: u64, size: u64) -> Pieces {
+    /// Start and size of the contiguous pieces that hold `size` logical bytes from `address`, in the order of the logical bytes.
+    pub fn pieces(self, address: u64, size: u64) -> impl Iterator<Item = (u64, u64)> {
         Pieces {
             swizzle: self,
             address,
@@ -105,7 +105,7 @@ impl Swizzle {
         Some(scratch)
     }
 
-    /// Puts logical bytes from `address`; `None` where they would leave it.
+    /// Puts logical bytes from `address`; `None` where they would leave the memory.
     pub fn write(self, memory: &mut [u8], address: u64, mut bytes: &[u8]) -> Option<()> {
         for (start, size) in self.pieces(address, bytes.len() as u64) {
             let (piece, rest) = bytes.split_at(size as usize);
@@ -124,8 +124,7 @@ fn range(memory: &[u8], start: u64, size: u64) -> Option<Range<usize>> {
 }
 
 /// Iterator over start and size of contiguous pieces.
-#[derive(Clone, Debug)]
-pub struct Pieces {
+struct Pieces {
     swizzle: Swizzle,
     address: u64,
     left: u64,

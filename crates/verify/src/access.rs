@@ -128,15 +128,13 @@ impl Iterator for Runs<'_> {
             self.rest = (low, high - low);
         }
         let (low, left) = self.rest;
-        let at = self.swizzle.physical(low);
         // Whole rows hold the same bytes however they are turned.
         let rows = left / Swizzle::ROW * Swizzle::ROW;
         if rows > 0 && low.is_multiple_of(Swizzle::ROW) {
             self.rest = (low + rows, left - rows);
             return Some((low, low + rows));
         }
-        let in_row = |at: u64| Swizzle::ROW - at % Swizzle::ROW;
-        let size = left.min(in_row(low)).min(in_row(at));
+        let (at, size) = self.swizzle.pieces(low, left).next()?;
         self.rest = (low + size, left - size);
         Some((at, at + size))
     }

@@ -4,8 +4,7 @@
 //! profiling that stay empty. Such a byte is a fault where it can change an output or what a task does. So it is followed, as memcheck does,
 //! from task to task by what the kernels say of their [dependences](Kernel::dependence).
 
-use crate::access::Strided;
-use crate::access::range;
+use crate::access::{Strided, range};
 use crate::findings::Findings;
 use crate::footprint::{Accesses, Use};
 use crate::marks::Marks;
@@ -253,7 +252,8 @@ struct Dependent {
 }
 
 impl Dependent {
-    fn add_all(&mut self, buffer: BufferId, strided: Strided<'_>) {
+    /// Adds the bytes of a pattern of the verifier's.
+    fn add_strided(&mut self, buffer: BufferId, strided: Strided<'_>) {
         if strided.swizzle.is_off() {
             let loops = strided.loops.iter().copied();
             return self.add(buffer, Pattern::new(strided.offset, strided.run, loops));
@@ -359,7 +359,7 @@ impl<'m> Trace<'m> {
                     for (_, entry) in uses().filter(|(_, e)| e.direction == Direction::Write) {
                         let footprint = accesses.footprint_of(entry);
                         for p in accesses.fitting(footprint) {
-                            dependent.add_all(footprint.buffer, p);
+                            dependent.add_strided(footprint.buffer, p);
                         }
                     }
                 }

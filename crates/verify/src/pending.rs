@@ -33,7 +33,7 @@ pub(crate) struct Entry<'a> {
     /// What the parts span.
     span: Range<u64>,
     pub(crate) parts: SmallVec<[Strided<'a>; 1]>,
-    /// The accesses that they belong to.
+    /// The accesses that they belong to, perhaps more than once.
     pub(crate) uses: SmallVec<[u32; 4]>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Entry<'a> {
 
     /// Adds bytes, to another part where the two make one.
     fn add(&mut self, new: Strided<'a>, user: u32) {
-        if !self.uses.contains(&user) {
+        if self.uses.last() != Some(&user) {
             self.uses.push(user);
         }
         for part in self.parts.iter_mut().rev().take(PARTS) {

@@ -4,9 +4,9 @@ use chipless_model::{Loop, Pattern, Swizzle};
 use std::ops::Range;
 
 /// The bytes of a pattern of logical addresses where they stand, as patterns.
-pub(crate) fn physical(pattern: &Pattern, swizzle: Swizzle, mut visit: impl FnMut(Pattern)) {
+pub(crate) fn physical(pattern: Pattern, swizzle: Swizzle, mut visit: impl FnMut(Pattern)) {
     if swizzle.is_off() {
-        return visit(pattern.clone());
+        return visit(pattern);
     }
     let mut ranges = Ranges::new(swizzle);
     for start in pattern.runs() {

@@ -62,7 +62,7 @@ impl<'i> Constants<'i> {
                         (region.pattern.extent(), region.pattern.loops.is_empty());
                     let size = (extent.end - extent.start) as u64;
                     let span = Pattern::contiguous(extent.start as u64, size);
-                    physical(&span, region.swizzle, |pattern| {
+                    physical(span, region.swizzle, |pattern| {
                         all.add(region.tile, *position, &pattern, is_whole, None);
                     });
                 });

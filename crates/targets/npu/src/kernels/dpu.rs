@@ -56,7 +56,7 @@ impl Kernel for DpuTask<'_> {
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         self.tensors(&mut |access, swizzle| {
-            physical(&access.pattern, swizzle, |pattern| {
+            physical(access.pattern, swizzle, |pattern| {
                 visit(Access { pattern, ..access });
             });
         });
@@ -70,7 +70,7 @@ impl Kernel for DpuTask<'_> {
             if swizzle.is_off() || (!is_long && access.pattern.fits(CMX_SIZE)) {
                 return visit(access, swizzle);
             }
-            physical(&access.pattern, swizzle, |pattern| {
+            physical(access.pattern, swizzle, |pattern| {
                 visit(Access { pattern, ..access }, Swizzle::OFF);
             });
         });

@@ -29,17 +29,15 @@ pub(super) fn check(
     let constants = subject.constants.get()?;
     let own = subject.cmx.buffer(tile)?;
     let computed = |writer: usize, at: u64| Some((writer, origin(subject, writer, (own, at))?, at));
-    let sources = ranges
+    let mut sources = ranges
         .flat_map(|(low, size)| constants.sources(tile, walked, low, low.saturating_add(size)));
-    let (writer, computed, at) = sources
-        .into_iter()
-        .find_map(|(writer, bytes)| match writer {
-            Some(writer) => computed(writer, bytes.start),
-            // Rows with gaps: which bytes are whose, the accesses tell.
-            None => bytes
-                .step_by(STEP)
-                .find_map(|at| computed(last_writer(subject, walked, (own, at))?, at)),
-        })?;
+    let (writer, computed, at) = sources.find_map(|(writer, bytes)| match writer {
+        Some(writer) => computed(writer, bytes.start),
+        // Rows with gaps: which bytes are whose, the accesses tell.
+        None => bytes
+            .step_by(STEP)
+            .find_map(|at| computed(last_writer(subject, walked, (own, at))?, at)),
+    })?;
     let task = |position: usize| subject.tasks.get(position).copied().flatten();
     let (last, first) = (task(writer)?, task(computed)?);
     let name = subject.program.task_name(last);

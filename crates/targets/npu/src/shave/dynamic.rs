@@ -114,14 +114,9 @@ impl StridedSlice {
             parts[axis] = (begin as usize, step as usize);
         }
         let picked = places(output, |coordinates| {
-            let (mut at, mut stride) = (0, 1);
-            for ((coordinate, (begin, step)), size) in
-                coordinates.iter().zip(&parts).zip(&x.shape.dims)
-            {
-                at += (begin + coordinate * step) * stride;
-                stride *= *size as usize;
-            }
-            at
+            let from = coordinates.iter().zip(&parts);
+            x.shape
+                .number_at(from.map(|(at, (begin, step))| begin + at * step))
         });
         Ok(pick(&x.values, &picked))
     }

@@ -71,12 +71,9 @@ pub(super) fn roll(call: Call<'_>) -> Result<Values, Fault> {
         back[axis] = (back[axis] - shift.rem_euclid(size)).rem_euclid(size);
     }
     let picked = places(output, |coordinates| {
-        let (mut at, mut stride) = (0, 1);
-        for ((coordinate, back), size) in coordinates.iter().zip(&back).zip(&output.dims) {
-            at += (coordinate + *back as usize) % *size as usize * stride;
-            stride *= *size as usize;
-        }
-        at
+        let around = coordinates.iter().zip(&back).zip(&output.dims);
+        let from = around.map(|((at, back), size)| (at + *back as usize) % *size as usize);
+        x.shape.number_at(from)
     });
     Ok(pick(&x.values, &picked))
 }

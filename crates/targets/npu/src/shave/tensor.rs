@@ -24,6 +24,16 @@ impl Shape {
         })
     }
 
+    /// The number of the element at these coordinates, innermost first.
+    pub(super) fn number_at(&self, coordinates: impl Iterator<Item = usize>) -> usize {
+        let (mut number, mut stride) = (0, 1);
+        for (coordinate, size) in coordinates.zip(&self.dims) {
+            number += coordinate * stride;
+            stride *= *size as usize;
+        }
+        number
+    }
+
     /// The memory dim, innermost 0, that holds a logical dim, outermost 0; `None` where the order has no such dim.
     pub fn memory_axis(&self, logical: usize) -> Option<usize> {
         let rank = self.dims.len();

@@ -101,18 +101,15 @@ impl Reader<'_> {
         &mut self,
         references: &[Reference],
     ) -> Result<Vec<TensorRef>, ArgumentError> {
-        let tensors = references.iter().map(|reference| {
-            let tensor = self.tensor(reference, references);
-            tensor.map_err(|error| error.dynamic_unless(reference.is_static))
-        });
-        let tensors: Result<Vec<(u64, TensorRef)>, _> = tensors.collect();
-        Ok(tensors?
-            .into_iter()
-            .map(|(dims_at, tensor)| {
-                self.dims_at = self.dims_at.min(dims_at);
-                tensor
-            })
-            .collect())
+        let mut tensors = Vec::with_capacity(references.len());
+        for reference in references {
+            let found = self.tensor(reference, references);
+            let (dims_at, tensor) =
+                found.map_err(|error| error.dynamic_unless(reference.is_static))?;
+            self.dims_at = self.dims_at.min(dims_at);
+            tensors.push(tensor);
+        }
+        Ok(tensors)
     }
 
     /// The tensor of a reference, and where its dims stand.
