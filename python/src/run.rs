@@ -235,7 +235,7 @@ impl Run {
         let (attribution, lives) = self.apart();
         let report = self.ran.report();
         let kept = self.ran.program();
-        let pictures = kept.kept().document().pictures().unwrap_or_default();
+        let pictures = kept.kept().document().pictures();
         let read = kept.kept().document().findings().iter();
         let findings: Vec<_> = read.chain(kept.findings()).cloned().collect();
         let run = page::Run {

@@ -1,12 +1,14 @@
 //! A file from its bytes on: whose it is, what is in it, what is wrong with it.
 
+use crate::capability::Contracts;
 use crate::failure::{Failure, FailureKind};
 use crate::foreign;
 use crate::options::Options;
 use crate::rules;
-use crate::target::{Document, Lowered, Package, Parts, Source, Target};
+use crate::target::{Document, Lowered, Package, Parts, Picture, Source, Target};
 use crate::targets::{self, TARGETS};
 use chipless_model::{Finding, Limits, Place};
+use chipless_report::findings::Drivable;
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::path::Path;
@@ -185,6 +187,27 @@ impl OpenDocument<'_> {
         self.limits
     }
 
+    /// The contract of the file (an `IOSpec`): its own, or that of its program.
+    ///
+    /// # Errors
+    /// A file without a contract whose program cannot be made.
+    pub fn contract(&self) -> Result<String, Failure> {
+        if let Some(own) = self.capabilities().contracts {
+            return own.contract();
+        }
+        let lowered = self.lower()?;
+        let contract = chipless_spu::iospec::of_interface(&lowered.program.interface);
+        Ok(chipless_spu::yaml::write(&contract))
+    }
+
+    /// What is drawn of the file beside its run; nothing where its target draws nothing, or cannot draw this file.
+    pub fn pictures(&self) -> Vec<Picture> {
+        let draws = self.capabilities().draws;
+        draws
+            .and_then(|draws| draws.pictures().ok())
+            .unwrap_or_default()
+    }
+
     /// Makes the program of the file.
     ///
     /// # Errors
@@ -238,7 +261,7 @@ pub struct Checked {
     /// Whether the file could be read to its end.
     pub is_readable: bool,
     /// Whether a contract can be driven.
-    pub drivable: Option<chipless_spu::iospec::Verdict>,
+    pub drivable: Option<Drivable>,
 }
 
 impl Checked {
@@ -303,7 +326,8 @@ pub fn check_as(
         Ok(document) => {
             checked.is_readable = document.is_complete();
             checked.findings = document.findings().to_vec();
-            checked.drivable = document.drivable().cloned();
+            let contracts = document.capabilities().contracts;
+            checked.drivable = contracts.and_then(Contracts::drivable);
             // Whoever sets limits wants to know what the program takes.
             let is_known = document.is_proven() && options.value("limit").is_none();
             if document.is_program() && !is_known {

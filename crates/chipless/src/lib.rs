@@ -29,6 +29,7 @@
 //! reads them, a [`Document`] that says what is in them and makes a program. With a line in `targets/mod.rs` the command line has it too.
 
 mod behind;
+mod capability;
 pub mod device;
 pub mod diff;
 pub mod disk;
@@ -49,6 +50,10 @@ mod targets;
 mod values;
 
 pub use behind::{Behind, with_behind};
+pub use capability::{
+    Capabilities, Capability, Contracts, Converts, Disassembles, Draws, ListsAssembly, NamesNodes,
+    Planned, PlansMemory, Profiles, SharesDevice, ShowsRegisters,
+};
 pub use chipless_device::figures::Grade as FigureGrade;
 pub use chipless_dsa as dsa;
 pub use chipless_dsa_explore as dsa_explore;

@@ -1,15 +1,13 @@
 //! What a target is to the rest of Chipless: a way to recognise its files, its options as data, and a document for each file.
 
+use crate::capability::{Capabilities, Capability};
 use crate::failure::Failure;
-use crate::options::{Input, OptionSpec, Options};
-use chipless_device::Route;
-use chipless_model::{Finding, Info, Node, Program, Rule, TaskId};
-use chipless_npu::registers::Structure;
+use crate::options::{OptionSpec, Options};
+use chipless_model::{Finding, Info, Node, Program, Rule};
 pub use chipless_report::page::Picture;
-use chipless_report::schedule_trace::Schedule;
 use chipless_sim::Timeline;
 use chipless_verify::Verified;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// A family of programs. `TARGETS` lists all of them.
 pub trait Target: Sync {
@@ -37,6 +35,11 @@ pub trait Target: Sync {
 
     /// Machine files that come with Chipless: name and text. The first is the one that is taken for a file that names none.
     fn machines(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// What can be done with its files, or some of them, beyond what [`Document`] promises of all.
+    fn capabilities(&self) -> &'static [Capability] {
         &[]
     }
 
@@ -69,7 +72,7 @@ pub trait Package: Send + Sync {
     }
 }
 
-/// A file that was read. What a target cannot do with it, it refuses by name.
+/// A file that was read: what every file can be asked. What only some can do stands in its [`capabilities`](Document::capabilities).
 pub trait Document: Send + Sync {
     /// What it is.
     fn info(&self) -> Info;
@@ -104,39 +107,6 @@ pub trait Document: Send + Sync {
         self.lower()
     }
 
-    /// The whole program as assembler text, which packing turns back.
-    fn assembler(&self) -> Result<String, Failure> {
-        Err(Failure::unsupported(
-            "assembler text (--asm) is made of NEFFs only",
-        ))
-    }
-
-    /// The memory that a load takes.
-    fn memory(&self) -> Result<Node, Failure> {
-        Err(Failure::unsupported(
-            "a memory plan (--memory) is made of NEFFs only",
-        ))
-    }
-
-    /// The file in the present form of its format.
-    fn convert(&self) -> Result<String, Failure> {
-        Err(Failure::unsupported(
-            "expected a file of a format that has several forms, found one that has no other",
-        ))
-    }
-
-    /// The contract of the file (an `IOSpec`): its own, or that of its program.
-    fn contract(&self) -> Result<String, Failure> {
-        let lowered = self.lower()?;
-        let contract = chipless_spu::iospec::of_interface(&lowered.program.interface);
-        Ok(chipless_spu::yaml::write(&contract))
-    }
-
-    /// Whether a contract can be driven; `None` for files that are none.
-    fn drivable(&self) -> Option<&chipless_spu::iospec::Verdict> {
-        None
-    }
-
     /// Whether the program depends on the data of a run: then each run needs a program of its own.
     fn depends_on_data(&self) -> bool {
         false
@@ -147,62 +117,9 @@ pub trait Document: Send + Sync {
         false
     }
 
-    /// Tiles that the program holds while it runs on a device with tiles; `None`: it has the device for itself.
-    fn tiles(&self) -> Option<u32> {
-        None
-    }
-
-    /// The way of a queue's transfers to the memory of a device that describes one. `None`: they have a memory of their own.
-    fn route(&self, queue: &str) -> Option<Route> {
-        let _ = queue;
-        None
-    }
-
-    /// Pictures of the file, or of a replay of its program.
-    fn pictures(&self) -> Result<Vec<Picture>, Failure> {
-        Err(Failure::unsupported(
-            "pictures are drawn of schedules and fabrics; other programs show in run --trace",
-        ))
-    }
-
-    /// Instructions of another file that belong to tasks of the program that [`lower`](Document::lower) made, a line each.
-    fn beside(&self) -> Result<HashMap<TaskId, Vec<String>>, Failure> {
-        Ok(HashMap::new())
-    }
-
-    /// The descriptors of a task of the program that [`lower`](Document::lower) made, field by field.
-    fn registers(&self, _program: &Program<'_>, _task: TaskId) -> Result<Vec<Structure>, Failure> {
-        Err(Failure::unsupported(
-            "registers (--registers) are shown of NPU blobs only",
-        ))
-    }
-
-    /// Name and operation of the model's node that a layer comes from, where the user gave the model.
-    fn node(&self, _layer: &str) -> Option<(&str, &str)> {
-        None
-    }
-
-    /// The compiler's own estimate of the latency in nanoseconds, where the file carries one.
-    fn estimate_ns(&self) -> Option<f64> {
-        None
-    }
-
-    /// What the compiler planned for the program, from its schedule trace.
-    fn schedule(&self, _trace: &Input) -> Result<Schedule, Failure> {
-        Err(Failure::unsupported(
-            "a vendor's schedule trace (--compare TRACE.json) is compared with the runs of NPU blobs only",
-        ))
-    }
-
-    /// The profiling buffer as the device leaves it after a run, and the number of its records.
-    fn profile(
-        &self,
-        _program: &Program<'_>,
-        _timeline: &Timeline,
-    ) -> Result<(Vec<u8>, usize), Failure> {
-        Err(Failure::unsupported(
-            "a profiling buffer (--profile) is written of NPU blobs that were compiled with PERF_COUNT only",
-        ))
+    /// What else can be done with this file; the rest is refused by name.
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities::default()
     }
 
     /// What the target knows of a run of the program that [`lower`](Document::lower) made, besides what all targets do.

@@ -188,7 +188,7 @@ fn info() {
         let info = document.info();
         assert_eq!((info.target, &*info.inputs[0].shape), ("sixth", &[64][..]));
         // What it cannot do it says.
-        let refused = document.pictures().expect_err("no pictures");
+        let refused = document.capabilities().draws().err().expect("no pictures");
         assert_eq!(refused.kind, chipless::FailureKind::Unsupported);
     });
 }

@@ -228,23 +228,23 @@ pub struct FileReport<'a> {
     pub left_out: usize,
     /// Whether a contract can be driven; absent for files that are none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub drivable: Option<Drivable<'a>>,
+    pub drivable: Option<Drivable>,
 }
 
 /// Whether a contract can be driven for good.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
-pub struct Drivable<'a> {
+pub struct Drivable {
     /// Whether it can; null where that could not be decided.
     pub drivable: Option<bool>,
     /// What can never happen: `input`, `output` or `sequence`, and its name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cannot: Option<std::collections::BTreeMap<&'static str, &'a str>>,
+    pub cannot: Option<std::collections::BTreeMap<&'static str, String>>,
     /// A shortest list of legal calls after which that is so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<Vec<DrivenCall>>,
     /// Why it could not be decided.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'a str>,
+    pub reason: Option<String>,
 }
 
 /// A call of a host.

@@ -34,6 +34,7 @@ pub mod instant;
 pub mod list;
 pub mod page;
 pub mod perfetto;
+pub mod registers;
 pub mod sarif;
 pub mod schedule_trace;
 pub mod summary;

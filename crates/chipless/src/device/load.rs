@@ -102,8 +102,11 @@ fn alone<'p, 'a>(
             _ => levels.push((at, bytes)),
         }
     }
+    let shares = document.capabilities().shares_device;
     let queues = program.queues.iter();
-    let routes: Vec<Option<Route>> = queues.map(|queue| document.route(&queue.name)).collect();
+    let routes: Vec<Option<Route>> = queues
+        .map(|queue| shares.and_then(|shares| shares.route(&queue.name)))
+        .collect();
     // What passes the device's resources is counted there.
     let carried = timeline.carried(program);
     let carried = carried
@@ -112,7 +115,7 @@ fn alone<'p, 'a>(
         .map(|(resource, bytes)| (program.resources[resource].name.clone(), *bytes));
     let program = FileProgram {
         latency: timeline.end.0,
-        tiles: document.tiles().map(u64::from),
+        tiles: shares.map(|shares| u64::from(shares.tiles())),
         levels,
         carried: carried.collect(),
         touches: Touches::of(program),

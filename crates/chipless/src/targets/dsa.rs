@@ -2,6 +2,7 @@
 
 mod streams;
 
+use crate::capability::{Capabilities, Capability, Draws};
 use crate::failure::Failure;
 use crate::options::{OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Picture, Source, Target};
@@ -77,6 +78,10 @@ impl Target for Dsa {
         chipless_dsa::MACHINES
     }
 
+    fn capabilities(&self) -> &'static [Capability] {
+        &[Capability::Draws]
+    }
+
     fn open<'f>(&self, source: Source<'f>) -> Result<Box<dyn Package + 'f>, Failure> {
         Ok(Box::new(File(source)))
     }
@@ -123,14 +128,11 @@ impl Document for Fabric {
         &self.findings
     }
 
-    fn pictures(&self) -> Result<Vec<Picture>, Failure> {
-        let (elements, links) = (self.adg.elements.len(), self.adg.links.len());
-        Ok(vec![Picture {
-            name: "fabric".to_owned(),
-            title: format!("{elements} elements, {links} links"),
-            svg: pictures::svg(&self.adg, None),
-            text: pictures::text(&self.adg, None),
-        }])
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            draws: Some(self),
+            ..Capabilities::default()
+        }
     }
 
     fn is_program(&self) -> bool {
@@ -141,6 +143,18 @@ impl Document for Fabric {
         Err(Failure::unsupported(
             "expected a program, found a fabric, which holds none (chipless map takes it)",
         ))
+    }
+}
+
+impl Draws for Fabric {
+    fn pictures(&self) -> Result<Vec<Picture>, Failure> {
+        let (elements, links) = (self.adg.elements.len(), self.adg.links.len());
+        Ok(vec![Picture {
+            name: "fabric".to_owned(),
+            title: format!("{elements} elements, {links} links"),
+            svg: pictures::svg(&self.adg, None),
+            text: pictures::text(&self.adg, None),
+        }])
     }
 }
 
@@ -169,21 +183,11 @@ impl Document for Graph<'_> {
         self.document.is_complete()
     }
 
-    /// The graph, and the fabric with the graph on it where a mapping was given.
-    fn pictures(&self) -> Result<Vec<Picture>, Failure> {
-        let graph = &self.document.graph;
-        let nodes = graph.nodes.len();
-        let mut drawn = Vec::new();
-        if nodes <= pictures::DRAWN {
-            drawn.push(Picture {
-                name: "graph".to_owned(),
-                title: format!("{nodes} nodes, {} edges", graph.edges.len()),
-                svg: pictures::graph_svg(graph),
-                text: pictures::graph_text(graph),
-            });
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            draws: Some(self),
+            ..Capabilities::default()
         }
-        drawn.extend(streams::fabric(graph, self.options)?);
-        Ok(drawn)
     }
 
     /// It is as long as its streams.
@@ -203,5 +207,24 @@ impl Document for Graph<'_> {
             self.streams.get_or_init(|| made)
         };
         streams::lower(&self.document, streams, self.options)
+    }
+}
+
+impl Draws for Graph<'_> {
+    /// The graph, and the fabric with the graph on it where a mapping was given.
+    fn pictures(&self) -> Result<Vec<Picture>, Failure> {
+        let graph = &self.document.graph;
+        let nodes = graph.nodes.len();
+        let mut drawn = Vec::new();
+        if nodes <= pictures::DRAWN {
+            drawn.push(Picture {
+                name: "graph".to_owned(),
+                title: format!("{nodes} nodes, {} edges", graph.edges.len()),
+                svg: pictures::graph_svg(graph),
+                text: pictures::graph_text(graph),
+            });
+        }
+        drawn.extend(streams::fabric(graph, self.options)?);
+        Ok(drawn)
     }
 }

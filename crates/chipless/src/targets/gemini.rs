@@ -1,5 +1,6 @@
 //! Schedules of the Gemini family, assembly of their cores, and traces.
 
+use crate::capability::{Capabilities, Capability, Converts, Draws, ListsAssembly};
 use crate::failure::Failure;
 use crate::npy;
 use crate::options::{Input, OptionKind, OptionSpec, Options};
@@ -86,6 +87,14 @@ impl Target for Gemini {
 
     fn machines(&self) -> &'static [(&'static str, &'static str)] {
         MACHINES
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        &[
+            Capability::Converts,
+            Capability::Draws,
+            Capability::ListsAssembly,
+        ]
     }
 
     fn open<'f>(&self, source: Source<'f>) -> Result<Box<dyn Package + 'f>, Failure> {
@@ -266,53 +275,23 @@ struct Opened<'f> {
     tiles: OnceLock<Vec<[TaskId; 2]>>,
 }
 
-impl Document for Opened<'_> {
-    fn info(&self) -> Info {
-        self.document.info()
-    }
-
-    fn raw(&self) -> Node {
-        self.document.raw()
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn is_proven(&self) -> bool {
-        let schedule = &self.document.schedule;
-        schedule.dialect == Dialect::Spec && !schedule.is_packed()
-    }
-
+impl Converts for Opened<'_> {
     fn convert(&self) -> Result<String, Failure> {
         let schedule = self.document.schedule.clone();
         Ok(schedule.convert(self.network.as_ref()).write())
     }
+}
 
+impl ListsAssembly for Opened<'_> {
     fn beside(&self) -> Result<HashMap<TaskId, Vec<String>>, Failure> {
         let (Some(tiles), Some(assembly)) = (self.tiles.get(), self.assembly()?) else {
             return Ok(HashMap::new());
         };
         Ok(assembly.by_task(&self.document.schedule, tiles))
     }
+}
 
-    fn facts(&self, program: &Program<'_>, timeline: &Timeline) -> Result<Vec<Node>, Failure> {
-        let (Some(tiles), machine) = (self.tiles.get(), self.machine()?) else {
-            return Ok(Vec::new());
-        };
-        let schedule = &self.document.schedule;
-        let mut facts = replay::facts(schedule, program, tiles, timeline, &machine);
-        if let Some(file) = self.options.file("compare")? {
-            let trace = assembly(&file, self.options)?.trace().ok_or_else(|| {
-                let text = "expected a trace, found assembly without times";
-                Failure::unreadable(&file.name, text)
-            })?;
-            let trace = Some(&trace);
-            facts.push(replay::compare(schedule, tiles, timeline, &machine, trace));
-        }
-        Ok(facts)
-    }
-
+impl Draws for Opened<'_> {
     fn pictures(&self) -> Result<Vec<Picture>, Failure> {
         let (machine, lowered) = (self.machine()?, self.lower()?);
         let timeline = chipless_sim::run(
@@ -340,6 +319,51 @@ impl Document for Opened<'_> {
                 text: p.text,
             })
             .collect())
+    }
+}
+
+impl Document for Opened<'_> {
+    fn info(&self) -> Info {
+        self.document.info()
+    }
+
+    fn raw(&self) -> Node {
+        self.document.raw()
+    }
+
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn is_proven(&self) -> bool {
+        let schedule = &self.document.schedule;
+        schedule.dialect == Dialect::Spec && !schedule.is_packed()
+    }
+
+    fn facts(&self, program: &Program<'_>, timeline: &Timeline) -> Result<Vec<Node>, Failure> {
+        let (Some(tiles), machine) = (self.tiles.get(), self.machine()?) else {
+            return Ok(Vec::new());
+        };
+        let schedule = &self.document.schedule;
+        let mut facts = replay::facts(schedule, program, tiles, timeline, &machine);
+        if let Some(file) = self.options.file("compare")? {
+            let trace = assembly(&file, self.options)?.trace().ok_or_else(|| {
+                let text = "expected a trace, found assembly without times";
+                Failure::unreadable(&file.name, text)
+            })?;
+            let trace = Some(&trace);
+            facts.push(replay::compare(schedule, tiles, timeline, &machine, trace));
+        }
+        Ok(facts)
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            converts: Some(self),
+            draws: Some(self),
+            lists_assembly: Some(self),
+            ..Capabilities::default()
+        }
     }
 
     fn makes_weights(&self) -> bool {

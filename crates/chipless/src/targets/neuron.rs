@@ -1,5 +1,6 @@
 //! AWS NEFFs.
 
+use crate::capability::{Capabilities, Capability, Disassembles, PlansMemory};
 use crate::failure::Failure;
 use crate::options::{OptionKind, OptionSpec, Options};
 use crate::suggest;
@@ -52,6 +53,10 @@ impl Target for Neuron {
 
     fn machines(&self) -> &'static [(&'static str, &'static str)] {
         MACHINES
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        &[Capability::Disassembles, Capability::PlansMemory]
     }
 
     fn open<'f>(&self, source: Source<'f>) -> Result<Box<dyn Package + 'f>, Failure> {
@@ -134,8 +139,12 @@ impl Document for Opened<'_> {
         &self.findings
     }
 
-    fn memory(&self) -> Result<Node, Failure> {
-        Ok(MemoryPlan::new(&self.neff, SCRATCHPAD_PAGE).node())
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            disassembles: Some(self),
+            plans_memory: Some(self),
+            ..Capabilities::default()
+        }
     }
 
     fn lower(&self) -> Result<Lowered<'_>, Failure> {
@@ -145,7 +154,15 @@ impl Document for Opened<'_> {
     fn listed(&self) -> Result<Lowered<'_>, Failure> {
         self.lowered(chipless_neuron::lower_for_listing)
     }
+}
 
+impl PlansMemory for Opened<'_> {
+    fn memory(&self) -> Result<Node, Failure> {
+        Ok(MemoryPlan::new(&self.neff, SCRATCHPAD_PAGE).node())
+    }
+}
+
+impl Disassembles for Opened<'_> {
     fn assembler(&self) -> Result<String, Failure> {
         let mut text = String::new();
         chipless_neuron::disassemble(&self.neff, &mut text)

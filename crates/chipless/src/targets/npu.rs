@@ -1,14 +1,18 @@
 //! Intel NPU blobs.
 
+use crate::capability::{
+    Capabilities, Capability, NamesNodes, Planned, Profiles, SharesDevice, ShowsRegisters,
+};
 use crate::failure::Failure;
 use crate::options::{Input, OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Source, Target};
 use chipless_device::Route;
 use chipless_model::{Finding, Info, Node, Program, Rule, TaskId, Value};
-use chipless_npu::names::{Model, Planned, Trace};
+use chipless_npu::names::{Model, Trace};
 use chipless_npu::profiling::Profiling;
 use chipless_npu::registers::{self, Structure};
 use chipless_npu::{Image, KernelTable, Machine};
+use chipless_report::registers::{Descriptor, Field};
 use chipless_report::schedule_trace::{Schedule, Slice};
 use chipless_sim::Timeline;
 use std::sync::OnceLock;
@@ -82,6 +86,16 @@ impl Target for Npu {
 
     fn machines(&self) -> &'static [(&'static str, &'static str)] {
         chipless_npu::MACHINES
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        &[
+            Capability::ShowsRegisters,
+            Capability::Planned,
+            Capability::Profiles,
+            Capability::SharesDevice,
+            Capability::NamesNodes,
+        ]
     }
 
     fn open<'f>(&self, source: Source<'f>) -> Result<Box<dyn Package + 'f>, Failure> {
@@ -185,8 +199,21 @@ impl Document for Opened<'_> {
         Ok(program.into())
     }
 
-    fn tiles(&self) -> Option<u32> {
-        Some(self.document.tiles().into())
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            shows_registers: Some(self),
+            planned: Some(self),
+            profiles: Some(self),
+            shares_device: Some(self),
+            names_nodes: Some(self),
+            ..Capabilities::default()
+        }
+    }
+}
+
+impl SharesDevice for Opened<'_> {
+    fn tiles(&self) -> u32 {
+        self.document.tiles().into()
     }
 
     /// Each DMA engine has a channel group with a port for each of its lists, so that ports 0 and 3 are in different groups.
@@ -200,17 +227,24 @@ impl Document for Opened<'_> {
             load: machine.dma.path_clock / machine.clock.dpu,
         })
     }
+}
 
-    fn registers(&self, program: &Program<'_>, task: TaskId) -> Result<Vec<Structure>, Failure> {
+impl ShowsRegisters for Opened<'_> {
+    fn registers(&self, program: &Program<'_>, task: TaskId) -> Result<Vec<Descriptor>, Failure> {
         let location = &program.tasks[task].location;
         let part = &program.parts[location.part];
-        Ok(registers::of_task(self.image()?, part, location.offset))
+        let found = registers::of_task(self.image()?, part, location.offset);
+        Ok(found.into_iter().map(descriptor).collect())
     }
+}
 
+impl NamesNodes for Opened<'_> {
     fn node(&self, layer: &str) -> Option<(&str, &str)> {
         self.model.get()?.node(layer)
     }
+}
 
+impl Planned for Opened<'_> {
     fn estimate_ns(&self) -> Option<f64> {
         let facts = self.document.info().facts;
         let estimate = facts
@@ -226,7 +260,7 @@ impl Document for Opened<'_> {
         let read = Trace::read(&trace.bytes);
         let planned = read.map_err(|error| Failure::unreadable(&trace.name, error))?;
         // One fetch is planned for each pair of ours: invariants with variants, ranges with invocations.
-        let slice = |event: &Planned| Slice {
+        let slice = |event: &chipless_npu::names::Planned| Slice {
             name: event.name.clone(),
             start_ns: event.start * 1e3,
             duration_ns: event.duration * 1e3,
@@ -240,7 +274,9 @@ impl Document for Opened<'_> {
                 .collect(),
         })
     }
+}
 
+impl Profiles for Opened<'_> {
     fn profile(
         &self,
         program: &Program<'_>,
@@ -254,5 +290,27 @@ impl Document for Opened<'_> {
         profiling
             .buffer(&self.document, program, timeline, &self.options()?.machine)
             .map_err(Failure::unsupported)
+    }
+}
+
+/// A descriptor as reports have it.
+fn descriptor(structure: Structure) -> Descriptor {
+    let fields = structure.fields.into_iter().map(|field| Field {
+        register: field.register,
+        name: field.name,
+        byte: field.byte,
+        bit: field.bit,
+        width: field.width,
+        value: field.value,
+        meaning: field.meaning,
+        used: field.used,
+    });
+    Descriptor {
+        structure: structure.structure,
+        section: structure.section,
+        index: structure.index,
+        offset: structure.offset,
+        size: structure.size,
+        fields: fields.collect(),
     }
 }

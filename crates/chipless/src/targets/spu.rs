@@ -1,13 +1,15 @@
 //! `IOSpecs`, FQIR graphs (`.pt`) and plans, `.femto` containers.
 
 use crate::FailureKind;
+use crate::capability::{Capabilities, Capability, Contracts, Converts, Draws};
 use crate::failure::Failure;
 use crate::options::{OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Picture, Source, Target};
 use chipless_model::{Finding, Info, Node, Rule, Text};
+use chipless_report::findings::{Drivable, DrivenCall};
 use chipless_spu::File;
 use chipless_spu::fqir::{self, MACHINE, Machine, Plan, Runner, Watching};
-use chipless_spu::iospec::{self, RuleSet, Verdict};
+use chipless_spu::iospec::{self, Call, RuleSet, Verdict};
 use chipless_spu::machine::MACHINES;
 
 /// The target.
@@ -75,6 +77,14 @@ impl Target for Spu {
         MACHINES
     }
 
+    fn capabilities(&self) -> &'static [Capability] {
+        &[
+            Capability::Converts,
+            Capability::Contracts,
+            Capability::Draws,
+        ]
+    }
+
     fn open<'f>(&self, source: Source<'f>) -> Result<Box<dyn Package + 'f>, Failure> {
         Ok(Box::new(Unread(source)))
     }
@@ -116,23 +126,7 @@ struct Read<'f> {
     drivable: Option<Verdict>,
 }
 
-impl Document for Read<'_> {
-    fn info(&self) -> Info {
-        self.file.info()
-    }
-
-    fn raw(&self) -> Node {
-        self.file.raw(self.rules)
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn drivable(&self) -> Option<&Verdict> {
-        self.drivable.as_ref()
-    }
-
+impl Converts for Read<'_> {
     /// A contract in the present dialect, the contract of a container, the plan of a graph.
     fn convert(&self) -> Result<String, Failure> {
         match &self.file {
@@ -146,7 +140,9 @@ impl Document for Read<'_> {
                 .map_err(|error| Failure::unsupported(format_args!("cannot be written: {error}"))),
         }
     }
+}
 
+impl Contracts for Read<'_> {
     fn contract(&self) -> Result<String, Failure> {
         match &self.file {
             File::Program(plan) => Ok(chipless_spu::yaml::write(&plan.iospec())),
@@ -154,10 +150,12 @@ impl Document for Read<'_> {
         }
     }
 
-    fn is_program(&self) -> bool {
-        matches!(self.file, File::Program(_))
+    fn drivable(&self) -> Option<Drivable> {
+        self.drivable.as_ref().map(drivable)
     }
+}
 
+impl Draws for Read<'_> {
     /// The transactions of the contract, or of that which the program would have.
     fn pictures(&self) -> Result<Vec<Picture>, Failure> {
         let made = match &self.file {
@@ -177,6 +175,33 @@ impl Document for Read<'_> {
             text: iospec::diagram::text(document),
         }])
     }
+}
+
+impl Document for Read<'_> {
+    fn info(&self) -> Info {
+        self.file.info()
+    }
+
+    fn raw(&self) -> Node {
+        self.file.raw(self.rules)
+    }
+
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            converts: Some(self),
+            contracts: Some(self),
+            draws: Some(self),
+            ..Capabilities::default()
+        }
+    }
+
+    fn is_program(&self) -> bool {
+        matches!(self.file, File::Program(_))
+    }
 
     /// Contracts are no programs, and the memories of a container are encrypted.
     fn lower(&self) -> Result<Lowered<'_>, Failure> {
@@ -194,6 +219,33 @@ impl Document for Read<'_> {
             program: lowered.program,
             notes: lowered.notes,
         })
+    }
+}
+
+/// A verdict as reports have it.
+fn drivable(verdict: &Verdict) -> Drivable {
+    let call = |call: &Call| match call {
+        Call::Write(name) => DrivenCall::Write([name.clone()]),
+        Call::Read => DrivenCall::Read(true),
+    };
+    match verdict {
+        Verdict::Drivable => Drivable {
+            drivable: Some(true),
+            ..Drivable::default()
+        },
+        Verdict::Stuck { calls, cannot } => {
+            let (kind, name) = cannot.parts();
+            Drivable {
+                drivable: Some(false),
+                cannot: Some([(kind, name.to_owned())].into()),
+                calls: Some(calls.iter().map(call).collect()),
+                reason: None,
+            }
+        }
+        Verdict::Unknown(reason) => Drivable {
+            reason: Some(reason.clone()),
+            ..Drivable::default()
+        },
     }
 }
 

@@ -6,9 +6,9 @@ use crate::gather::Gathered;
 use crate::options::TargetOptions;
 use crate::policy::PolicyOptions;
 use crate::terminal;
-use chipless::spu::iospec::{self, Call, Expected, Verdict};
+use chipless::spu::iospec::{self, Expected};
 use chipless::{Checked, Options, Policy};
-use chipless_report::findings::{Checked as Shown, Drivable, DrivenCall, FileReport, Report};
+use chipless_report::findings::{Checked as Shown, FileReport, Report};
 use chipless_report::{github, sarif};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -92,34 +92,10 @@ impl Finished {
 impl Finished {
     fn report(&self) -> FileReport<'_> {
         FileReport {
-            drivable: self.checked.drivable.as_ref().map(shown),
+            drivable: self.checked.drivable.clone(),
             left_out: self.left_out,
             ..FileReport::from(&self.shown())
         }
-    }
-}
-
-/// Whether a contract can be driven, as reports have it.
-fn shown(verdict: &Verdict) -> Drivable<'_> {
-    let call = |call: &Call| match call {
-        Call::Write(name) => DrivenCall::Write([name.clone()]),
-        Call::Read => DrivenCall::Read(true),
-    };
-    match verdict {
-        Verdict::Drivable => Drivable {
-            drivable: Some(true),
-            ..Drivable::default()
-        },
-        Verdict::Stuck { calls, cannot } => Drivable {
-            drivable: Some(false),
-            cannot: Some([cannot.parts()].into()),
-            calls: Some(calls.iter().map(call).collect()),
-            reason: None,
-        },
-        Verdict::Unknown(reason) => Drivable {
-            reason: Some(reason),
-            ..Drivable::default()
-        },
     }
 }
 

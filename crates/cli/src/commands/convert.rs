@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         // The contract alone, where it alone was asked for.
         let converted = match (&arguments.output, &contract) {
             (None, Some(_)) => None,
-            _ => Some(document.convert()?),
+            _ => Some(document.capabilities().converts()?.convert()?),
         };
         Ok((converted, contract))
     })?;

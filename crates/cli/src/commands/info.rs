@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let opened = Opened::open(path).and_then(|opened| {
             let (info, raw) = opened.with_document(&options, |document| {
                 let tree = if arguments.memory {
-                    Some(document.memory()?)
+                    Some(document.capabilities().plans_memory()?.memory()?)
                 } else {
                     arguments.raw.then(|| document.raw())
                 };

@@ -5,11 +5,11 @@ use crate::failure::{Exit, Failure};
 use crate::options::TargetOptions;
 use crate::output::{Format, OutputOptions};
 use crate::terminal;
-use chipless::npu::registers::{self, Structure};
 use chipless::{Document, suggest};
 use chipless_model::{Program, QueueId, TaskId};
 use chipless_report::SCHEMA_VERSION;
 use chipless_report::list::{Lister, TaskReport};
+use chipless_report::registers::{self, Descriptor};
 use chipless_sim::TimingOnly;
 use clap::Args;
 use schemars::JsonSchema;
@@ -66,11 +66,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let opened = Opened::open(&arguments.file)?;
     opened.with_document(&options, |document| {
         if arguments.asm {
-            return terminal::print(&document.assembler()?).map(|()| Exit::Done);
+            return terminal::print(&document.capabilities().disassembles()?.assembler()?)
+                .map(|()| Exit::Done);
         }
         let lowered = document.listed()?;
         let beside = Beside {
-            assembly: document.beside()?,
+            assembly: match document.capabilities().lists_assembly {
+                Some(assembly) => assembly.beside()?,
+                None => HashMap::new(),
+            },
             registers: arguments.registers,
             document: &**document,
         };
@@ -112,11 +116,17 @@ impl Beside<'_> {
         &self,
         program: &Program<'_>,
         task: TaskId,
-    ) -> Result<Option<Vec<Structure>>, Failure> {
-        let asked = self
-            .registers
-            .then(|| self.document.registers(program, task));
-        Ok(asked.transpose()?)
+    ) -> Result<Option<Vec<Descriptor>>, Failure> {
+        if !self.registers {
+            return Ok(None);
+        }
+        let shown = self.document.capabilities().shows_registers()?;
+        Ok(Some(shown.registers(program, task)?))
+    }
+
+    /// Name and operation of the model's node that a layer comes from.
+    fn node(&self, layer: Option<&str>) -> Option<(&str, &str)> {
+        self.document.capabilities().names_nodes?.node(layer?)
     }
 }
 
@@ -137,8 +147,7 @@ fn text(
             queue = Some(here);
         }
         lister.text(&mut text, *task);
-        let node = program.layer(*task);
-        if let Some((name, operation)) = node.and_then(|layer| beside.document.node(layer)) {
+        if let Some((name, operation)) = beside.node(program.layer(*task)) {
             let _ = writeln!(text, "      node {name} ({operation})");
         }
         for line in beside.assembly.get(task).into_iter().flatten() {
@@ -178,7 +187,7 @@ struct Listed<'t> {
     node: Option<NodeReport<'t>>,
     /// Its descriptors field by field, with `--registers`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    registers: Option<Vec<Structure>>,
+    registers: Option<Vec<Descriptor>>,
 }
 
 /// A node of the model.
@@ -202,8 +211,7 @@ fn json(
     for (i, task) in selected.iter().enumerate() {
         let start = if i == 0 { b"\n" as &[u8] } else { b",\n" };
         out.write_all(start).map_err(failed)?;
-        let layer = program.layer(*task);
-        let node = layer.and_then(|layer| beside.document.node(layer));
+        let node = beside.node(program.layer(*task));
         let listed = Listed {
             report: lister.report(*task),
             assembly: beside.assembly.get(task).map_or(&[], Vec::as_slice),

@@ -2,7 +2,7 @@
 
 use super::{Opened, retime};
 use crate::failure::Failure;
-use chipless::{Lowered, OpenDocument, Options};
+use chipless::{Lowered, OpenDocument, Options, Planned};
 use chipless_model::{Finding, Node, Program, Value};
 use chipless_report::attribution::{Attribution, Lives, lives};
 use chipless_report::diff::{self, Side};
@@ -81,7 +81,7 @@ fn without_run(
             })
             .collect(),
         notes: Vec::new(),
-        pictures: document.pictures().unwrap_or_default(),
+        pictures: document.pictures(),
         ranking: Vec::new(),
         timeline,
     };
@@ -136,11 +136,14 @@ impl Shown {
         Ok(Shown {
             attribution: Attribution::of(program, &timeline),
             lives: lives(program, &timeline),
-            estimate_ns: document.estimate_ns(),
+            estimate_ns: document
+                .capabilities()
+                .planned
+                .and_then(Planned::estimate_ns),
             findings: findings.collect(),
             facts: document.facts(program, &timeline)?,
             notes: lowered.notes.clone(),
-            pictures: document.pictures().unwrap_or_default(),
+            pictures: document.pictures(),
             ranking,
             timeline,
         })

@@ -58,7 +58,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             "expected -o PAGE.html beside it: two runs are shown side by side on a page only";
         return Err(Failure::misuse("--against", text));
     }
-    let pictures = opened.with_document(&options, |document| Ok(document.pictures()?))?;
+    let pictures = opened.with_document(&options, |document| {
+        Ok(document.capabilities().draws()?.pictures()?)
+    })?;
     match &arguments.output {
         Some(output) => write(output, &pictures)?,
         None => {

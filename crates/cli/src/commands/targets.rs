@@ -44,6 +44,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             target.name(),
             target.files().join(", ")
         ));
+        for capability in target.capabilities() {
+            text.push_str(&format!(
+                "        offers {} ({})\n",
+                capability.what(),
+                capability.with()
+            ));
+        }
         for option in target.options() {
             text.push_str(&format!(
                 "          --{} {}  {} ({})\n",
@@ -76,8 +83,19 @@ struct TargetReport {
     files: &'static [&'static str],
     /// Machine files that are built in.
     machines: Vec<&'static str>,
+    /// What can be done with its files, or some of them, beyond what every file can be asked.
+    capabilities: Vec<CapabilityReport>,
     /// Options that its files take, those of all targets included.
     options: Vec<OptionReport>,
+}
+
+/// Something that not every target can do.
+#[derive(JsonSchema, Serialize)]
+struct CapabilityReport {
+    /// In words.
+    what: &'static str,
+    /// The command or option that uses it.
+    with: &'static str,
 }
 
 /// An option of a target.
@@ -100,6 +118,14 @@ impl TargetReport {
             name: target.name(),
             files: target.files(),
             machines: target.machines().iter().map(|(name, _)| *name).collect(),
+            capabilities: target
+                .capabilities()
+                .iter()
+                .map(|capability| CapabilityReport {
+                    what: capability.what(),
+                    with: capability.with(),
+                })
+                .collect(),
             options: options
                 .map(|option| OptionReport {
                     name: option.name,

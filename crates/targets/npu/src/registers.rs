@@ -6,14 +6,12 @@
 use crate::address::{self, Target};
 use crate::image::Image;
 use crate::structures::TaskKind;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 /// `structure,register,name,byte,bit,width,used`: the byte of the register in its structure, the lowest bit in the register.
 const TABLE: &str = include_str!("registers.csv");
 
 /// A descriptor.
-#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Structure {
     /// `dma`, `variant`, `invariant`, `invocation` or `range`.
     pub structure: &'static str,
@@ -30,7 +28,7 @@ pub struct Structure {
 }
 
 /// A field of a descriptor.
-#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     /// The register that it is a part of.
     pub register: &'static str,
@@ -85,40 +83,6 @@ pub fn of_task(image: &Image<'_>, part: &str, offset: u64) -> Vec<Structure> {
         _ => {}
     }
     structures
-}
-
-/// The descriptors as lines of text.
-pub fn text(structures: &[Structure]) -> String {
-    use std::fmt::Write as _;
-    let mut out = String::new();
-    for structure in structures {
-        // Writing to a string cannot fail.
-        _ = writeln!(
-            out,
-            "      {} {} of {} @{:#x}, {} B",
-            structure.structure,
-            structure.index,
-            structure.section,
-            structure.offset,
-            structure.size
-        );
-        for field in &structure.fields {
-            let last = field.bit + field.width - 1;
-            let name = if field.register == field.name {
-                field.name.to_owned()
-            } else {
-                format!("{}.{}", field.register, field.name)
-            };
-            let bits = format!("[{last}:{}]", field.bit);
-            let unused = if field.used { "" } else { "  (not used)" };
-            let line = format!(
-                "        {:#05x} {bits:8} {name:40} {:#x}  {}{unused}",
-                field.byte, field.value, field.meaning
-            );
-            _ = writeln!(out, "{}", line.trim_end());
-        }
-    }
-    out
 }
 
 /// The invariant that a variant belongs to: the variants of an invariant stand together, as many as it counts.

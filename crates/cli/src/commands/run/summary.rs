@@ -33,7 +33,7 @@ impl<'p> Session<'_, 'p> {
             return Ok(None);
         };
         let trace = self.options.open(&path.to_string_lossy())?;
-        let schedule = self.document.schedule(&trace)?;
+        let schedule = self.document.capabilities().planned()?.schedule(&trace)?;
         Ok(Some(Compared::of(self.program, timeline, &schedule)))
     }
 
@@ -42,7 +42,11 @@ impl<'p> Session<'_, 'p> {
         let Some(path) = &self.arguments.profile else {
             return Ok(None);
         };
-        let (buffer, records) = self.document.profile(self.program, timeline)?;
+        let (buffer, records) = self
+            .document
+            .capabilities()
+            .profiles()?
+            .profile(self.program, timeline)?;
         files::write(path, &[&buffer])?;
         let named = |name: &str, node: Node| Node {
             name: name.to_owned(),

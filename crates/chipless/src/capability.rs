@@ -1,0 +1,234 @@
+//! What can be done with the files of some targets, beyond what [`Document`](crate::Document) promises of all.
+//!
+//! Each ability is a trait of its own. The list at the end of this file is the only one: the command line's refusals, `chipless targets` and the
+//! documentation come from it.
+
+use crate::failure::Failure;
+use crate::options::Input;
+use crate::targets::TARGETS;
+use chipless_device::Route;
+use chipless_model::{Node, Program, TaskId};
+use chipless_report::findings::Drivable;
+use chipless_report::page::Picture;
+use chipless_report::registers::Descriptor;
+use chipless_report::schedule_trace::Schedule;
+use chipless_sim::Timeline;
+use std::collections::HashMap;
+
+/// A program that can be written as assembler text.
+pub trait Disassembles {
+    /// The whole program as text, which `chipless pack` turns back.
+    fn assembler(&self) -> Result<String, Failure>;
+}
+
+/// A file whose load takes memory that can be planned.
+pub trait PlansMemory {
+    /// The memory that a load takes, in bytes, by region.
+    fn memory(&self) -> Result<Node, Failure>;
+}
+
+/// A format that has several forms.
+pub trait Converts {
+    /// The file in the present form of its format.
+    fn convert(&self) -> Result<String, Failure>;
+}
+
+/// A file that states or implies a contract (an `IOSpec`) of its own.
+pub trait Contracts {
+    /// The contract as YAML.
+    fn contract(&self) -> Result<String, Failure>;
+
+    /// Whether a host can drive the contract for good; `None` for files that are programs.
+    fn drivable(&self) -> Option<Drivable>;
+}
+
+/// A file that can be drawn.
+pub trait Draws {
+    /// Pictures of the file, or of a replay of its program.
+    fn pictures(&self) -> Result<Vec<Picture>, Failure>;
+}
+
+/// A program whose tasks stand in descriptors with a public register layout.
+pub trait ShowsRegisters {
+    /// The descriptors of a task of the program that [`lower`](crate::Document::lower) made, field by field.
+    fn registers(&self, program: &Program<'_>, task: TaskId) -> Result<Vec<Descriptor>, Failure>;
+}
+
+/// A program whose compiler plans its times.
+pub trait Planned {
+    /// What the compiler planned for the program, from its schedule trace.
+    fn schedule(&self, trace: &Input) -> Result<Schedule, Failure>;
+
+    /// The compiler's own estimate of the latency in nanoseconds, where the file carries one.
+    fn estimate_ns(&self) -> Option<f64>;
+}
+
+/// A program that leaves a profiling buffer.
+pub trait Profiles {
+    /// The buffer as the device leaves it after a run, and the number of its records.
+    fn profile(
+        &self,
+        program: &Program<'_>,
+        timeline: &Timeline,
+    ) -> Result<(Vec<u8>, usize), Failure>;
+}
+
+/// A program that can share a device with others.
+pub trait SharesDevice {
+    /// Tiles that the program holds while it runs.
+    fn tiles(&self) -> u32;
+
+    /// The way of a queue's transfers to the memory of a device that describes one. `None`: they have a memory of their own.
+    fn route(&self, queue: &str) -> Option<Route>;
+}
+
+/// A program whose layers can be looked up in the model that it was compiled from.
+pub trait NamesNodes {
+    /// Name and operation of the node that a layer comes from, where the user gave the model.
+    fn node(&self, layer: &str) -> Option<(&str, &str)>;
+}
+
+/// A program that another compiler output describes too, instruction by instruction.
+pub trait ListsAssembly {
+    /// Instructions of that file that belong to tasks of the program that [`lower`](crate::Document::lower) made, a line each.
+    fn beside(&self) -> Result<HashMap<TaskId, Vec<String>>, Failure>;
+}
+
+macro_rules! capabilities {
+    ($($field:ident: $trait:ident, $what:literal, $with:literal;)*) => {
+        /// One ability of the list.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Capability {
+            $(#[doc = concat!("[`", stringify!($trait), "`](trait@", stringify!($trait), "): ", $what, ".")] $trait,)*
+        }
+
+        impl Capability {
+            /// All of them.
+            pub const ALL: &'static [Capability] = &[$(Capability::$trait),*];
+
+            /// In words: `assembler text`.
+            pub const fn what(self) -> &'static str {
+                match self { $(Capability::$trait => $what,)* }
+            }
+
+            /// The command or option that uses it: `list --asm`.
+            pub const fn with(self) -> &'static str {
+                match self { $(Capability::$trait => $with,)* }
+            }
+        }
+
+        /// What can be done with one file; `None` is what its target does not offer for it.
+        #[derive(Clone, Copy, Default)]
+        pub struct Capabilities<'d> {
+            $(#[doc = concat!("With `", $with, "`: ", $what, ".")] pub $field: Option<&'d dyn $trait>,)*
+        }
+
+        impl<'d> Capabilities<'d> {
+            $(
+                #[doc = concat!("The ability behind `", $with, "`.")]
+                ///
+                /// # Errors
+                /// The target does not offer it for this file; the message names those that do.
+                pub fn $field(&self) -> Result<&'d dyn $trait, Failure> {
+                    self.$field.ok_or_else(|| Capability::$trait.missing())
+                }
+            )*
+
+            /// Those that the file has.
+            pub fn offered(&self) -> Vec<Capability> {
+                let all = [$(self.$field.map(|_| Capability::$trait)),*];
+                all.into_iter().flatten().collect()
+            }
+        }
+    };
+}
+
+capabilities! {
+    disassembles: Disassembles, "assembler text", "list --asm";
+    plans_memory: PlansMemory, "a memory plan", "info --memory";
+    converts: Converts, "conversion to the present form of the format", "convert";
+    contracts: Contracts, "a contract of its own", "convert --iospec";
+    draws: Draws, "pictures", "report --svg";
+    shows_registers: ShowsRegisters, "descriptors field by field", "list --registers";
+    planned: Planned, "comparison with the compiler's schedule trace", "run --compare TRACE.json";
+    profiles: Profiles, "a profiling buffer", "run --profile";
+    shares_device: SharesDevice, "a share of a device with tiles", "device";
+    names_nodes: NamesNodes, "nodes of the model beside their tasks", "list --model";
+    lists_assembly: ListsAssembly, "instructions of the compiler's assembly beside their tasks", "list --assembly";
+}
+
+impl Capability {
+    /// The refusal for a file that does not have it.
+    fn missing(self) -> Failure {
+        let with = TARGETS
+            .iter()
+            .filter(|target| target.capabilities().contains(&self))
+            .map(|target| target.name())
+            .collect::<Vec<_>>()
+            .join(", ");
+        Failure::unsupported(format_args!(
+            "{} (`{}`) is supported for some files of these targets only: {with}",
+            self.what(),
+            self.with()
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Capability;
+    use crate::{Options, TARGETS, open};
+    use std::collections::BTreeMap;
+
+    const FILES: &[&str] = &[
+        "npu/resblock/program.blob",
+        "neuron/matmul_five_engines/program.neff",
+        "gemini/four_cores/schedule.json",
+        "spu/latched/iospec.yaml",
+        "spu/recurrent/plan.json",
+        "dsa/kernels/dot.dfg",
+        "dsa/adg/mesh5x5.json",
+    ];
+
+    #[test]
+    fn targets_list_what_their_files_offer() {
+        let options = Options::default();
+        let mut offered: BTreeMap<&str, Vec<Capability>> = BTreeMap::new();
+        for file in FILES {
+            let path = format!("{}/../../fixtures/{file}", env!("CARGO_MANIFEST_DIR"));
+            let bytes = std::fs::read(path).expect("a fixture");
+            let opened = open(file, &bytes, &options).expect("a file");
+            let document = opened.read().expect("a document");
+            let known = offered.entry(document.info().target).or_default();
+            for capability in document.capabilities().offered() {
+                if !known.contains(&capability) {
+                    known.push(capability);
+                }
+            }
+        }
+        for target in TARGETS {
+            let mut listed = target.capabilities().to_vec();
+            listed.sort_by_key(|capability| capability.what());
+            let mut found = offered.remove(target.name()).unwrap_or_default();
+            found.sort_by_key(|capability| capability.what());
+            assert_eq!(listed, found, "{}", target.name());
+        }
+    }
+
+    #[test]
+    fn what_a_file_lacks_is_refused_with_the_targets_that_have_it() {
+        let path = format!(
+            "{}/../../fixtures/dsa/kernels/dot.dfg",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let bytes = std::fs::read(path).expect("a fixture");
+        let options = Options::default();
+        let opened = open("dot.dfg", &bytes, &options).expect("a file");
+        let document = opened.read().expect("a document");
+        let refused = document.capabilities().disassembles().err().expect("none");
+        assert_eq!(
+            refused.message,
+            "assembler text (`list --asm`) is supported for some files of these targets only: neuron"
+        );
+    }
+}
