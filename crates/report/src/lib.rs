@@ -47,5 +47,5 @@ mod example;
 pub use bars::widest;
 pub use compare::{Comparison, FirstNan, NanSearch};
 pub use facts::Facts;
-pub use statistics::Statistics;
-pub use style::Paint;
+pub use statistics::{Statistics, number};
+pub use style::{Paint, clean, wait};

@@ -103,7 +103,7 @@ impl fmt::Display for Statistics {
 }
 
 /// Four significant digits, or the whole number.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let size = value.abs();
     match size {
         s if s.fract() == 0.0 && s < 1e9 => format!("{value:.0}"),

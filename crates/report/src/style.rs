@@ -77,7 +77,7 @@ impl Paint {
 }
 
 /// A text that may come from the file: what a terminal would obey is shown instead.
-pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+pub fn clean(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return Cow::Borrowed(text);
     }
@@ -155,7 +155,7 @@ pub(crate) fn count(n: usize, noun: &str) -> String {
 }
 
 /// A condition with its sync: `barrier 3`, `S[7] ≥ 2`.
-pub(crate) fn wait(program: &Program<'_>, wait: &Wait) -> String {
+pub fn wait(program: &Program<'_>, wait: &Wait) -> String {
     let name = &program.syncs[wait.sync].name;
     match wait.condition {
         Condition::Equal(n) => format!("{name} = {n}"),

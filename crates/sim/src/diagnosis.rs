@@ -56,20 +56,54 @@ pub struct Nonfinite {
     pub element: ElementType,
 }
 
+/// Which numbers that are not finite are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NonfiniteKind {
+    /// NaN and the infinities.
+    Any,
+    /// NaN.
+    Nan,
+    /// The infinities.
+    Infinity,
+}
+
+impl NonfiniteKind {
+    /// Whether the bits of an element that is not finite are of this kind.
+    fn includes(self, element: ElementType, mask: u64, bits: u64) -> bool {
+        // All that is neither mask nor sign: the fraction. E4M3FN has no infinities.
+        let fraction = bits & !mask & !(1 << (element.bits() - 1));
+        let is_nan = fraction != 0 || element == ElementType::Float8E4M3Fn;
+        match self {
+            NonfiniteKind::Any => true,
+            NonfiniteKind::Nan => is_nan,
+            NonfiniteKind::Infinity => !is_nan,
+        }
+    }
+}
+
 /// The first NaN or infinity among the elements that a task has just written. Their types are those that the kernel names, and
 /// those of the program's inputs and outputs.
 pub fn nonfinite(program: &Program<'_>, task: TaskId, storage: &Storage<'_>) -> Option<Nonfinite> {
+    nonfinite_of(program, task, storage, NonfiniteKind::Any)
+}
+
+/// The first of one kind.
+pub fn nonfinite_of(
+    program: &Program<'_>,
+    task: TaskId,
+    storage: &Storage<'_>,
+    kind: NonfiniteKind,
+) -> Option<Nonfinite> {
     let kernel = program.kernel(task);
     let mut first = None;
     let mut look = |buffer: BufferId, pattern: &Pattern, element: ElementType| {
         if first.is_none() {
-            first =
-                nonfinite_element(storage.bytes(buffer), pattern, element).map(|byte| Nonfinite {
-                    task,
-                    buffer,
-                    byte,
-                    element,
-                });
+            first = find(storage.bytes(buffer), pattern, element, kind).map(|byte| Nonfinite {
+                task,
+                buffer,
+                byte,
+                element,
+            });
         }
     };
     let mut is_typed = false;
@@ -107,6 +141,10 @@ fn port_type(program: &Program<'_>, buffer: BufferId) -> Option<ElementType> {
 
 /// The first byte of an element that is NaN or infinite.
 pub fn nonfinite_element(bytes: &[u8], pattern: &Pattern, element: ElementType) -> Option<u64> {
+    find(bytes, pattern, element, NonfiniteKind::Any)
+}
+
+fn find(bytes: &[u8], pattern: &Pattern, element: ElementType, kind: NonfiniteKind) -> Option<u64> {
     let (mask, size) = (element.nonfinite_bits()?, element.bits() / 8);
     if !pattern.fits(bytes.len() as u64) || !pattern.run.is_multiple_of(size) {
         return None;
@@ -119,7 +157,7 @@ pub fn nonfinite_element(bytes: &[u8], pattern: &Pattern, element: ElementType) 
                 .iter()
                 .rev()
                 .fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
-            bits & mask == mask
+            bits & mask == mask && kind.includes(element, mask, bits)
         };
         let place = run.chunks_exact(size).position(is_nonfinite)?;
         Some(at + (place * size) as u64)

@@ -3,7 +3,8 @@
 //! [`run`] serves functional and timing runs alike: what a task does to memory is the business of the [`Effects`] that
 //! it is given. The result is a [`Timeline`], the same for every run of the same program. A [`Session`] runs a program many
 //! times on bytes that outlive a run. A [`World`] holds many runs at once on one clock: each can be halted between
-//! tasks, go on, or be aborted, and what they share is [`Outside`].
+//! tasks, go on, or be aborted, and what they share is [`Outside`]. A [`Moment`] is the state of syncs and
+//! servers in the middle of a run.
 //!
 //! What is run has been verified, or is explicitly taken for good:
 //!
@@ -25,6 +26,7 @@ mod deadlock;
 mod diagnosis;
 mod effects;
 mod engine;
+mod moment;
 mod outside;
 mod resource;
 mod session;
@@ -34,9 +36,10 @@ mod verified;
 mod world;
 
 pub use deadlock::{Deadlock, Stuck};
-pub use diagnosis::{Nonfinite, nonfinite, nonfinite_element, origin};
+pub use diagnosis::{Nonfinite, NonfiniteKind, nonfinite, nonfinite_element, nonfinite_of, origin};
 pub use effects::{Effects, Functional, TimingOnly};
 pub use engine::{Order, Outcome, Stop};
+pub use moment::{At, Moment, SyncState};
 pub use outside::Outside;
 pub use session::{Part, Session};
 pub use timeline::{Record, Stall, State, Timeline};

@@ -1,6 +1,6 @@
 //! What happened in a run: when each task started and ended, and what it waited for.
 
-use chipless_model::{IndexVec, Program, QueueId, ResourceId, SyncId, TaskId, Time};
+use chipless_model::{IndexVec, Moment, Program, QueueId, ResourceId, SyncId, TaskId, Time};
 
 /// A run, task by task. A pure function of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,6 +74,17 @@ impl Timeline {
             }
         }
         carried
+    }
+
+    /// When the effect of a task happened: at its start if it signals that it has read its sources, otherwise at its end.
+    pub fn effect(&self, program: &Program<'_>, task: TaskId) -> Time {
+        let signals = program.signals(task);
+        let record = &self.tasks[task];
+        if signals.iter().any(|s| s.moment == Moment::Read) {
+            record.start
+        } else {
+            record.end
+        }
     }
 
     /// How many tasks completed.

@@ -86,6 +86,18 @@ impl<'p, 'a, E: Effects> World<'p, 'a, E> {
             .map_err(|stop| Stopped { instance, stop })
     }
 
+    /// The present.
+    pub(crate) const fn now(&self) -> Time {
+        self.stage.now
+    }
+
+    /// The first instance.
+    pub(crate) fn only(&self) -> Option<&Engine<'p, 'a>> {
+        self.instances
+            .first_key_value()
+            .map(|(_, (engine, _))| engine)
+    }
+
     /// When something happens next.
     pub fn next(&self) -> Option<Time> {
         self.stage.next()

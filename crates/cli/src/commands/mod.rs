@@ -4,6 +4,7 @@ pub(crate) mod adg;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod debug;
 pub(crate) mod device;
 pub(crate) mod diff;
 pub(crate) mod drive;

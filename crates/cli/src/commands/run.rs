@@ -110,7 +110,7 @@ fn grade(text: &str) -> Result<Grade, String> {
         .ok_or_else(|| "expected proven, documented, quoted or assumed".to_owned())
 }
 
-fn order(text: &str) -> Result<Order, String> {
+pub(super) fn order(text: &str) -> Result<Order, String> {
     let seed = || text.strip_prefix("random:")?.parse().ok();
     match text {
         "timed" => Ok(Order::Timed),
@@ -217,10 +217,64 @@ fn compared_with(path: &Path) -> ComparedWith {
     }
 }
 
-fn verify(program: &Program<'_>) -> Vec<Finding> {
+pub(super) fn verify(program: &Program<'_>) -> Vec<Finding> {
     match chipless_verify::verify(program) {
         Ok(verified) => verified.warnings().to_vec(),
         Err(findings) => findings,
+    }
+}
+
+/// Why a program in which errors were found does not run, with the timeline as far as it came where it hangs or breaks a protocol.
+/// `None`: none of the findings is an error by this policy.
+pub(super) fn refusal(
+    opened: &Opened,
+    program: &Program<'_>,
+    policy: &Policy,
+    findings: &[Finding],
+    mut errors: Vec<Finding>,
+) -> Option<(Failure, Option<Timeline>)> {
+    policy.apply(&opened.path, &mut errors);
+    errors.splice(0..0, findings.iter().cloned());
+    errors.retain(Finding::is_error);
+    if errors.is_empty() {
+        return None;
+    }
+    let Outcome { timeline, end } =
+        chipless_sim::run(&chipless_sim::Verified::assume(program), &mut TimingOnly);
+    if let Err(stop) = end {
+        let mut told = stopped(opened, program, &timeline, &stop);
+        told.failure.kind = FailureKind::Refused;
+        return Some((told.into(), Some(timeline)));
+    }
+    let failure = chipless::Failure {
+        message: "is refused: errors were found (--no-verify runs it all the same)".to_owned(),
+        ..chipless::Failure::program(errors)
+    };
+    Some((failure.into(), None))
+}
+
+/// Why a run did not come to its end.
+fn stopped(opened: &Opened, program: &Program<'_>, timeline: &Timeline, stop: &Stop) -> Told {
+    let failure = chipless::stopped(program, stop).about(&opened.path);
+    let (path, paint) = (&opened.path, terminal::err());
+    let mut text = deadlock::text(path, program, timeline, stop, paint);
+    if failure.kind == FailureKind::Unsupported {
+        text.push_str("   = help: --timing-only times the program without its numbers\n");
+    }
+    let details = match stop {
+        Stop::Deadlock(deadlock) => {
+            let report = serde_json::to_value(deadlock::report(program, deadlock));
+            report
+                .into_iter()
+                .map(|report| ("deadlock", report))
+                .collect()
+        }
+        Stop::Fault { .. } => Vec::new(),
+    };
+    Told {
+        failure,
+        text,
+        details,
     }
 }
 
@@ -307,28 +361,20 @@ impl<'p> Session<'_, 'p> {
     }
 
     /// Refuses a program in which errors were found before it runs. One that hangs or breaks a protocol shows where.
-    fn refuse(&self, mut errors: Vec<Finding>) -> Result<(), Failure> {
-        self.policy.apply(&self.opened.path, &mut errors);
-        errors.splice(0..0, self.findings.iter().cloned());
-        errors.retain(Finding::is_error);
-        if errors.is_empty() {
+    fn refuse(&self, errors: Vec<Finding>) -> Result<(), Failure> {
+        let Some((failure, timeline)) = refusal(
+            self.opened,
+            self.program,
+            self.policy,
+            &self.findings,
+            errors,
+        ) else {
             return Ok(());
-        }
-        let Outcome { timeline, end } = chipless_sim::run(
-            &chipless_sim::Verified::assume(self.program),
-            &mut TimingOnly,
-        );
-        if let Err(stop) = end {
-            self.trace(&timeline)?;
-            let mut told = self.stopped(&timeline, &stop);
-            told.failure.kind = FailureKind::Refused;
-            return Err(told.into());
-        }
-        let failure = chipless::Failure {
-            message: "is refused: errors were found (--no-verify runs it all the same)".to_owned(),
-            ..chipless::Failure::program(errors)
         };
-        Err(failure.into())
+        if let Some(timeline) = timeline {
+            self.trace(&timeline)?;
+        }
+        Err(failure)
     }
 
     fn keep_time(&self, outcome: Outcome) -> Result<Exit, Failure> {
@@ -579,27 +625,7 @@ impl<'p> Session<'_, 'p> {
     }
 
     fn stopped(&self, timeline: &Timeline, stop: &Stop) -> Told {
-        let failure = chipless::stopped(self.program, stop).about(&self.opened.path);
-        let (path, paint) = (&self.opened.path, terminal::err());
-        let mut text = deadlock::text(path, self.program, timeline, stop, paint);
-        if failure.kind == FailureKind::Unsupported {
-            text.push_str("   = help: --timing-only times the program without its numbers\n");
-        }
-        let details = match stop {
-            Stop::Deadlock(deadlock) => {
-                let report = serde_json::to_value(deadlock::report(self.program, deadlock));
-                report
-                    .into_iter()
-                    .map(|report| ("deadlock", report))
-                    .collect()
-            }
-            Stop::Fault { .. } => Vec::new(),
-        };
-        Told {
-            failure,
-            text,
-            details,
-        }
+        stopped(self.opened, self.program, timeline, stop)
     }
 
     /// What holds for every run.

@@ -1,0 +1,192 @@
+//! `chipless debug`
+
+use super::Opened;
+use super::run::{inputs, order, refusal, verify};
+use crate::failure::{Exit, Failure};
+use crate::files;
+use crate::options::TargetOptions;
+use crate::policy::PolicyOptions;
+use chipless::Data;
+use chipless_debug::dap::{self, Launch};
+use chipless_debug::{Console, Debugger, Session, script};
+use chipless_model::Storage;
+use chipless_sim::{Order, Verified};
+use clap::{Args, Parser};
+use std::io::{self, BufWriter, Read, Write};
+use std::mem::ManuallyDrop;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+
+/// Step through a program, forwards and backwards.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A program file of any target; with --dap the editor names it.
+    #[arg(value_name = "FILE", required_unless_present_any = ["dap", "dap_port"])]
+    file: Option<PathBuf>,
+    /// Execute the commands of this file, a line each; of standard input for `-`.
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// Answer each command of the script with one JSON object on a line.
+    #[arg(long, requires = "script")]
+    json: bool,
+    /// Speak the Debug Adapter Protocol over standard input and output, for editors.
+    #[arg(long, conflicts_with = "script")]
+    dap: bool,
+    /// The same on this port of 127.0.0.1, for one client.
+    #[arg(long, value_name = "N", conflicts_with_all = ["script", "dap"])]
+    dap_port: Option<u16>,
+    /// Data of an input, by the name that `info` gives it; once for each input. Inputs without get random data.
+    #[arg(long = "input", value_name = "NAME=FILE.npy")]
+    inputs: Vec<String>,
+    /// Seed of the random data.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// The order in which tasks run: as the machine times them, or random.
+    #[arg(long, value_name = "timed|random:SEED", default_value = "timed", value_parser = order)]
+    order: Order,
+    /// Debug the program even if errors are found before.
+    #[arg(long)]
+    no_verify: bool,
+    #[command(flatten)]
+    policy: PolicyOptions,
+    #[command(flatten)]
+    options: TargetOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless debug model.blob                       on a terminal: a full screen
+  chipless debug model.blob --input x=x.npy --script commands.txt
+  echo 'break dpu0[3]
+  continue
+  print dpu0[3].in[0]' | chipless debug model.blob --script - --json
+  chipless debug --dap                            what an editor starts
+
+The commands are gdb's: break, continue, step, next, print; reverse-continue, reverse-step and reverse-next go back. `help` shows \
+all of them. docs/debugging.md goes from a wrong output to the guilty task.
+
+Exit status: 0 done, 1 a command of the script failed or the program was refused, 2 a file cannot be used or the command was \
+misused.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .stack_size(8 << 20)
+        .build_global();
+    pool.map_err(|error| Failure::misuse("debug", error))?;
+    if arguments.dap {
+        return serve(io::stdin(), io::stdout());
+    }
+    if let Some(port) = arguments.dap_port {
+        return serve_port(port);
+    }
+    let Some(path) = &arguments.script else {
+        return Err(Failure::misuse("--script", "expected a script"));
+    };
+    let text = files::read_text(path)?;
+    with_console(arguments, |mut console| {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let good = script::run(&mut console, text.as_bytes(), &mut out, arguments.json)
+            .map_err(|error| Failure::output(&error))?;
+        Ok(if good { Exit::Done } else { Exit::Wrong })
+    })
+}
+
+/// Serves an editor until it disconnects.
+fn serve(input: impl Read + Send + 'static, output: impl Write + Send) -> Result<Exit, Failure> {
+    let served = dap::serve(input, output, &mut |launch, then| {
+        let arguments = Launched::arguments(launch)?;
+        let opened = with_console(&arguments, |console| {
+            then(console);
+            Ok(())
+        });
+        opened.map_err(|failure| failure.text().trim_end().to_owned())
+    });
+    match served {
+        Ok(()) => Ok(Exit::Done),
+        Err(error) => Err(Failure::misuse("--dap", error)),
+    }
+}
+
+/// The same on a port, for the first who comes.
+fn serve_port(port: u16) -> Result<Exit, Failure> {
+    let failed = |error| Failure::misuse("--dap-port", error);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(failed)?;
+    let (stream, _) = listener.accept().map_err(failed)?;
+    let output = stream.try_clone().map_err(failed)?;
+    serve(stream, output)
+}
+
+/// What an editor asks for, as a command line.
+#[derive(Debug, Parser)]
+#[command(name = "debug")]
+struct Launched {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+impl Launched {
+    fn arguments(launch: &Launch) -> Result<Arguments, String> {
+        let mut words = vec!["debug".to_owned(), format!("--seed={}", launch.seed)];
+        words.extend(
+            launch
+                .inputs
+                .iter()
+                .map(|(name, path)| format!("--input={name}={path}")),
+        );
+        words.extend(launch.order.iter().map(|order| format!("--order={order}")));
+        words.extend(launch.no_verify.then(|| "--no-verify".to_owned()));
+        words.extend(launch.options.iter().cloned());
+        words.extend(["--".to_owned(), launch.program.clone()]);
+        let launched = Launched::try_parse_from(words);
+        launched
+            .map(|l| l.arguments)
+            .map_err(|error| error.render().to_string())
+    }
+}
+
+/// Opens the program, gives it its inputs, and hands over a debugger that stands at the start.
+fn with_console<T: Send>(
+    arguments: &Arguments,
+    then: impl FnOnce(Console<'_, '_>) -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    let Some(path) = &arguments.file else {
+        return Err(Failure::misuse("FILE", "expected a program, found none"));
+    };
+    let mut options = arguments.options.load()?;
+    options.data = Data {
+        computes: true,
+        arrays: arguments.inputs.clone(),
+        seed: arguments.seed,
+    };
+    let policy = arguments.policy.load()?;
+    let opened = Opened::open(path)?;
+    opened.with_document(&options, |document| {
+        // The process ends with it: to take it apart would be work for nobody.
+        let lowered = ManuallyDrop::new(document.lower()?);
+        let program = &lowered.program;
+        let mut findings = document.findings().to_vec();
+        policy.apply(&opened.path, &mut findings);
+        if !arguments.no_verify
+            && let Some((failure, _)) =
+                refusal(&opened, program, &policy, &findings, verify(program))
+        {
+            return Err(failure);
+        }
+        let given = inputs::open(&opened.path, program, &arguments.inputs)?;
+        let mut storage = Storage::new(program, &options.limits).map_err(chipless::no_room)?;
+        inputs::fill(
+            &opened.path,
+            program,
+            &given,
+            &[],
+            arguments.seed,
+            &mut storage,
+        )?;
+        // On a thread of the pool: kernels fork from there, and need not wake the pool each time.
+        rayon::scope(|_| {
+            let session = Session::new(&Verified::assume(program), arguments.order, storage);
+            then(Console::new(Debugger::new(session)))
+        })
+    })
+}

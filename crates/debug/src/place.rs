@@ -1,0 +1,413 @@
+//! What names stand for: buffers, tensors of the interface, accesses of tasks.
+
+use crate::session::Session;
+use crate::tensor::Tensor;
+use crate::touches::{Bytes, Kind, Left, Touches, left_at};
+use chipless_kernels::strided;
+use chipless_model::{Access, BufferId, Direction, ElementType, Pattern, Port, Program, TaskId};
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// Moves between two places that are followed to learn the type of a byte.
+const MOVES: usize = 64;
+
+/// A named piece of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The tensor of an input or output of the interface.
+    Port {
+        /// Whether it is an output.
+        output: bool,
+        /// Which one.
+        index: usize,
+    },
+    /// Bytes of a buffer.
+    Range {
+        /// The buffer.
+        buffer: BufferId,
+        /// The first byte.
+        low: u64,
+        /// One past the last.
+        high: u64,
+    },
+    /// An access of a task.
+    Access {
+        /// The task.
+        task: TaskId,
+        /// What it reads or what it writes.
+        direction: Direction,
+        /// Which of its reads or writes, in the order of the listing.
+        index: usize,
+    },
+}
+
+/// Where a place is, and how it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// Its bytes, in order.
+    pub pattern: Pattern,
+    /// Their type; bytes where nobody says it.
+    pub element: ElementType,
+    /// Dimensions, outermost first.
+    pub shape: Vec<u64>,
+}
+
+impl Selection {
+    fn port(port: &Port) -> Selection {
+        Selection {
+            buffer: port.buffer,
+            pattern: Pattern::contiguous(0, port.bytes().unwrap_or(0)),
+            element: port.element,
+            shape: port.shape.clone(),
+        }
+    }
+
+    /// A pattern whose elements have this type: a dimension for each loop, and one for the run.
+    fn pattern(buffer: BufferId, pattern: Pattern, element: ElementType) -> Selection {
+        let bits = element.bits();
+        let element = if (pattern.run * 8).is_multiple_of(bits) {
+            element
+        } else {
+            ElementType::UInt8
+        };
+        let inner = pattern.run * 8 / element.bits();
+        let loops = pattern.loops.iter().rev().map(|l| l.count);
+        let inner = (inner > 1 || pattern.loops.is_empty()).then_some(inner);
+        let shape = loops.chain(inner).collect();
+        Selection {
+            buffer,
+            pattern,
+            element,
+            shape,
+        }
+    }
+
+    /// The bytes that it names.
+    pub fn bytes(&self) -> Bytes {
+        Bytes::of(self.buffer, &self.pattern)
+    }
+}
+
+/// The names of a program.
+pub(crate) struct Names {
+    tasks: HashMap<String, TaskId>,
+    /// Inputs, outputs and buffers, the longest name first.
+    memory: Vec<(String, Named)>,
+}
+
+#[derive(Clone, Copy)]
+enum Named {
+    Port { output: bool, index: usize },
+    Buffer(BufferId),
+}
+
+impl Names {
+    pub(crate) fn of(program: &Program<'_>) -> Names {
+        let tasks = program.tasks.indices();
+        let mut memory: Vec<(String, Named)> = Vec::new();
+        let ports = [
+            (true, &program.interface.outputs),
+            (false, &program.interface.inputs),
+        ];
+        for (output, ports) in ports {
+            for (index, port) in ports.iter().enumerate() {
+                memory.push((port.name.clone(), Named::Port { output, index }));
+            }
+        }
+        for (id, buffer) in program.buffers.iter_enumerated() {
+            memory.push((buffer.name.clone(), Named::Buffer(id)));
+        }
+        // Stable: of equal names, outputs come before inputs, and these before buffers.
+        memory.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        Names {
+            tasks: tasks.map(|task| (program.task_name(task), task)).collect(),
+            memory,
+        }
+    }
+
+    /// The task of a name.
+    pub(crate) fn task(&self, name: &str) -> Option<TaskId> {
+        self.tasks.get(name).copied()
+    }
+
+    /// A place at the start of a text, and the text behind it. `Ok(None)`: the text starts with none.
+    pub(crate) fn place<'t>(
+        &self,
+        program: &Program<'_>,
+        text: &'t str,
+    ) -> Result<Option<(Place, &'t str)>, String> {
+        if let Some(found) = self.access(program, text)? {
+            return Ok(Some(found));
+        }
+        if let Some(quoted) = text.strip_prefix('"') {
+            let Some((name, rest)) = quoted.split_once('"') else {
+                return Err("expected a second \" behind the name".to_owned());
+            };
+            let mut known = self.memory.iter().filter(|(known, _)| known == name);
+            return Ok(known.find_map(|(_, named)| range(program, *named, rest)));
+        }
+        let continues = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        let found = self.memory.iter().find_map(|(name, named)| {
+            let rest = text.strip_prefix(name.as_str())?;
+            if name.is_empty() || continues(rest) {
+                return None;
+            }
+            range(program, *named, rest)
+        });
+        Ok(found)
+    }
+
+    /// `TASK.in[K]` or `TASK.out[K]`.
+    fn access<'t>(
+        &self,
+        program: &Program<'_>,
+        text: &'t str,
+    ) -> Result<Option<(Place, &'t str)>, String> {
+        let ends = text.match_indices("].").map(|(at, _)| at + 1);
+        for end in ends {
+            let Some(&task) = self.tasks.get(&text[..end]) else {
+                continue;
+            };
+            let rest = &text[end + 1..];
+            let (direction, rest) = match (rest.strip_prefix("in["), rest.strip_prefix("out[")) {
+                (Some(rest), _) => (Direction::Read, rest),
+                (_, Some(rest)) => (Direction::Write, rest),
+                _ => {
+                    let name = &text[..end];
+                    return Err(format!(
+                        "expected {name}.in[K] or {name}.out[K], found {text}"
+                    ));
+                }
+            };
+            let number = rest.split_once(']');
+            let Some((index, rest)) =
+                number.and_then(|(n, rest)| Some((n.trim().parse::<usize>().ok()?, rest)))
+            else {
+                return Err(format!(
+                    "expected the number of an access in brackets, found {rest}"
+                ));
+            };
+            let (count, word) = (accesses(program, task, direction).len(), words(direction));
+            if index >= count {
+                let name = &text[..end];
+                return Err(format!(
+                    "expected an access of {name}, which {word} {count}, found number {index}"
+                ));
+            }
+            let place = Place::Access {
+                task,
+                direction,
+                index,
+            };
+            return Ok(Some((place, rest)));
+        }
+        Ok(None)
+    }
+}
+
+const fn words(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "reads",
+        Direction::Write => "writes",
+    }
+}
+
+/// What follows the name of a tensor or buffer: `+OFFSET..END`, or nothing.
+fn range<'t>(program: &Program<'_>, named: Named, rest: &'t str) -> Option<(Place, &'t str)> {
+    let buffer = match named {
+        Named::Port { output, index } => {
+            let ports = if output {
+                &program.interface.outputs
+            } else {
+                &program.interface.inputs
+            };
+            if !rest.starts_with('+') {
+                return Some((Place::Port { output, index }, rest));
+            }
+            // A tensor's bytes are those of its buffer, whatever that is called.
+            ports[index].buffer
+        }
+        Named::Buffer(buffer) => buffer,
+    };
+    let size = program.buffers[buffer].size;
+    let Some(offsets) = rest.strip_prefix('+') else {
+        let place = Place::Range {
+            buffer,
+            low: 0,
+            high: size,
+        };
+        return Some((place, rest));
+    };
+    let (low, rest) = number(offsets)?;
+    let (high, rest) = match rest.strip_prefix("..") {
+        Some(end) => number(end)?,
+        None => (size, rest),
+    };
+    (low < high && high <= size).then_some((Place::Range { buffer, low, high }, rest))
+}
+
+/// A whole number in decimal or, behind `0x`, hexadecimal digits.
+fn number(text: &str) -> Option<(u64, &str)> {
+    let (digits, radix) = match text.strip_prefix("0x") {
+        Some(digits) => (digits, 16),
+        None => (text, 10),
+    };
+    let end = digits
+        .find(|c: char| !c.is_digit(radix))
+        .unwrap_or(digits.len());
+    let value = u64::from_str_radix(&digits[..end], radix).ok()?;
+    Some((value, &digits[end..]))
+}
+
+/// The reads or the writes of a task, in the order of the listing.
+pub(crate) fn accesses(program: &Program<'_>, task: TaskId, direction: Direction) -> Vec<Access> {
+    let mut found = Vec::new();
+    program.kernel(task).accesses(&mut |access| {
+        if access.direction == direction {
+            found.push(access);
+        }
+    });
+    found
+}
+
+/// How a place is written.
+pub(crate) fn text(program: &Program<'_>, place: &Place) -> String {
+    match place {
+        Place::Port { output, index } => port(program, *output, *index).name.clone(),
+        Place::Range { buffer, low, high } => {
+            format!("{}+{low:#x}..{high:#x}", program.buffers[*buffer].name)
+        }
+        Place::Access {
+            task,
+            direction,
+            index,
+        } => {
+            let side = match direction {
+                Direction::Read => "in",
+                Direction::Write => "out",
+            };
+            format!("{}.{side}[{index}]", program.task_name(*task))
+        }
+    }
+}
+
+pub(crate) fn port<'p>(program: &'p Program<'_>, output: bool, index: usize) -> &'p Port {
+    if output {
+        &program.interface.outputs[index]
+    } else {
+        &program.interface.inputs[index]
+    }
+}
+
+/// Where a place is at present, and how it is read.
+pub(crate) fn select(session: &Session<'_, '_>, touches: &Touches, place: &Place) -> Selection {
+    let program = session.program();
+    match place {
+        Place::Port { output, index } => Selection::port(port(program, *output, *index)),
+        Place::Range { buffer, low, high } => {
+            let element = element_at(session, touches, *buffer, *low, session.at());
+            Selection::pattern(*buffer, Pattern::contiguous(*low, high - low), element)
+        }
+        Place::Access {
+            task,
+            direction,
+            index,
+        } => {
+            let all = accesses(program, *task, *direction);
+            let Some(access) = all.into_iter().nth(*index) else {
+                return Selection::pattern(
+                    BufferId::from_raw(0),
+                    Pattern::contiguous(0, 0),
+                    ElementType::UInt8,
+                );
+            };
+            let ports = program
+                .interface
+                .inputs
+                .iter()
+                .chain(&program.interface.outputs);
+            let mut whole = ports.filter(|port| {
+                port.buffer == access.buffer
+                    && access.pattern == Pattern::contiguous(0, port.bytes().unwrap_or(0))
+            });
+            if let Some(port) = whole.next() {
+                return Selection::port(port);
+            }
+            let effect = session.effect_of(*task).unwrap_or(session.effects());
+            // What a task writes has the type that it leaves.
+            let before = effect + usize::from(*direction == Direction::Write);
+            let byte = access.pattern.offset;
+            let element = element_at(session, touches, access.buffer, byte, before);
+            Selection::pattern(access.buffer, access.pattern, element)
+        }
+    }
+}
+
+/// The type of the element at a byte as the effects before this one left it: that which its writer names, or the one at the place that
+/// it was moved from.
+fn element_at(
+    session: &Session<'_, '_>,
+    touches: &Touches,
+    buffer: BufferId,
+    byte: u64,
+    before: usize,
+) -> ElementType {
+    let (program, order) = (session.program(), &session.timeline().order);
+    let (mut buffer, mut byte, mut before) = (buffer, byte, before);
+    for _ in 0..MOVES {
+        let one = Bytes::of(buffer, &Pattern::contiguous(byte, 1));
+        let mut writers = touches.find(program, order, &one, Kind::Write, 0..before);
+        let Some(effect) = writers.next_back() else {
+            break;
+        };
+        match left_at(program, order[effect], buffer, byte) {
+            Some(Left::Elements(element)) => return element,
+            Some(Left::Moved(from, at)) => (buffer, byte, before) = (from, at, effect),
+            None => break,
+        }
+    }
+    let mut ports = program
+        .interface
+        .inputs
+        .iter()
+        .chain(&program.interface.outputs);
+    ports
+        .find(|port| port.buffer == buffer)
+        .map_or(ElementType::UInt8, |port| port.element)
+}
+
+/// The tensor of a selection at present.
+///
+/// # Errors
+/// Bytes beyond the buffer.
+pub(crate) fn read(session: &Session<'_, '_>, selection: &Selection) -> Result<Tensor, String> {
+    let mut bytes = Vec::new();
+    let held = session.storage().bytes(selection.buffer);
+    strided::gather(held, &selection.pattern, &mut bytes).map_err(|error| {
+        let name = &session.program().buffers[selection.buffer].name;
+        format!("{name}: {error}")
+    })?;
+    Ok(Tensor {
+        element: selection.element,
+        shape: selection.shape.clone(),
+        bytes,
+    })
+}
+
+/// A selection as the listing writes accesses: buffer, offset, runs.
+pub(crate) fn where_text(program: &Program<'_>, selection: &Selection) -> String {
+    let (name, pattern) = (&program.buffers[selection.buffer].name, &selection.pattern);
+    let mut text = format!("{name}+{:#x}", pattern.offset);
+    if pattern.loops.is_empty() {
+        let _ = write!(text, "..{:#x}", pattern.offset + pattern.run);
+        return text;
+    }
+    text.push(' ');
+    for l in pattern.loops.iter().rev() {
+        let _ = write!(text, "{}×", l.count);
+    }
+    let _ = write!(text, "{} B", pattern.run);
+    text
+}
