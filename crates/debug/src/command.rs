@@ -369,6 +369,7 @@ fn help(_: &mut Console<'_, '_>, arguments: &str) -> Result<Answer, String> {
     Ok(Answer::said(text).with("commands", json!(names)))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "all commands have one form")]
 fn quit(_: &mut Console<'_, '_>, _: &str) -> Result<Answer, String> {
     Ok(Answer {
         quits: true,

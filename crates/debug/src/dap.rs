@@ -110,7 +110,7 @@ fn launch<W: Write + Send>(
         console.interrupt = interrupt.clone();
         let started = link
             .answer(request, Ok(json!({})))
-            .and_then(|()| link.event("initialized", json!({})));
+            .and_then(|()| link.event("initialized", &json!({})));
         served = Some(started.and_then(|()| Adapter::new(&launch, console, link).serve()));
     });
     match (opened, served) {
@@ -188,7 +188,7 @@ impl<W: Write> Link<W> {
         self.send(message)
     }
 
-    fn event(&mut self, event: &str, body: Json) -> io::Result<()> {
+    fn event(&mut self, event: &str, body: &Json) -> io::Result<()> {
         self.send(json!({"type": "event", "event": event, "body": body}))
     }
 }

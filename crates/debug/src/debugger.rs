@@ -197,12 +197,6 @@ impl<'p, 'a> Debugger<'p, 'a> {
         self.names.place(self.session.program(), text)
     }
 
-    pub(crate) fn unknown(&self, text: &str) -> String {
-        format!(
-            "expected a tensor, TASK.in[K], TASK.out[K] or BUFFER+OFFSET..END within its buffer, found \"{text}\"; `info buffers` shows the names"
-        )
-    }
-
     /// A place that is all of a text.
     ///
     /// # Errors
@@ -210,7 +204,7 @@ impl<'p, 'a> Debugger<'p, 'a> {
     pub fn place(&self, text: &str) -> Result<Place, String> {
         match self.place_at(text.trim())? {
             Some((place, rest)) if rest.trim().is_empty() => Ok(place),
-            _ => Err(self.unknown(text)),
+            _ => Err(unknown(text)),
         }
     }
 
@@ -365,15 +359,14 @@ impl<'p, 'a> Debugger<'p, 'a> {
     fn effects_of(&self, target: &str) -> Result<Vec<usize>, String> {
         let program = self.session.program();
         if let Some(name) = target.strip_prefix("layer:") {
-            return match self.layers().get(name) {
-                Some((first, _)) => Ok(vec![*first]),
-                None => {
-                    let hint = suggest::hint(name, self.layers().keys().copied());
-                    Err(format!(
-                        "expected a layer, found \"{name}\"{hint}; `info layers` shows them"
-                    ))
-                }
-            };
+            let layers = self.layers();
+            return layers
+                .get(name)
+                .map(|(first, _)| vec![*first])
+                .ok_or_else(|| {
+                    let hint = suggest::hint(name, layers.keys().copied());
+                    format!("expected a layer, found \"{name}\"{hint}; `info layers` shows them")
+                });
         }
         if let Some(task) = self.names.task(target) {
             return Ok(self.session.effect_of(task).into_iter().collect());
@@ -655,4 +648,11 @@ impl<'p, 'a> Debugger<'p, 'a> {
         }
         at
     }
+}
+
+/// What to say to somebody whose name is no place.
+pub(crate) fn unknown(text: &str) -> String {
+    format!(
+        "expected a tensor, TASK.in[K], TASK.out[K] or BUFFER+OFFSET..END within its buffer, found \"{text}\"; `info buffers` shows the names"
+    )
 }

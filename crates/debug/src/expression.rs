@@ -1,6 +1,6 @@
 //! Expressions: places as tensors with numpy slices, what is known of them, comparisons, `and`, `or`, `not`, `time`, `effect`.
 
-use crate::debugger::Debugger;
+use crate::debugger::{Debugger, unknown};
 use crate::place::Place;
 use crate::tensor::{Index, Tensor};
 use chipless_model::ElementType;
@@ -423,7 +423,7 @@ impl<'t> Parser<'_, 't, '_, '_> {
             _ if self.rest.is_empty() => {
                 return Err("expected an expression, found nothing".to_owned());
             }
-            _ => return Err(self.debugger.unknown(self.rest)),
+            _ => return Err(unknown(self.rest)),
         };
         self.take(word);
         Ok(known)

@@ -122,6 +122,7 @@ impl Tensor {
     }
 
     /// Elements of less than a byte get a byte each.
+    #[must_use]
     pub fn whole_bytes(self) -> Tensor {
         if self.element.bits() >= 8 {
             return self;

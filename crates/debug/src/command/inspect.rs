@@ -243,7 +243,7 @@ pub(super) fn save(console: &mut Console<'_, '_>, arguments: &str) -> Result<Ans
 }
 
 pub(super) fn info(console: &mut Console<'_, '_>, arguments: &str) -> Result<Answer, String> {
-    type Show = fn(&Console<'_, '_>) -> Result<(String, Json), String>;
+    type Show = fn(&Console<'_, '_>) -> (String, Json);
     let topics: [(&str, Show); 6] = [
         ("breakpoints", breakpoints),
         ("queues", queues),
@@ -257,7 +257,7 @@ pub(super) fn info(console: &mut Console<'_, '_>, arguments: &str) -> Result<Ans
         .filter(|(name, _)| !arguments.is_empty() && name.starts_with(arguments));
     match (fitting.next(), fitting.next()) {
         (Some((name, show)), None) => {
-            let (text, json) = show(console)?;
+            let (text, json) = show(console);
             Ok(Answer::said(text).with(name, json))
         }
         _ => Err(format!(
@@ -266,7 +266,7 @@ pub(super) fn info(console: &mut Console<'_, '_>, arguments: &str) -> Result<Ans
     }
 }
 
-fn breakpoints(console: &Console<'_, '_>) -> Result<(String, Json), String> {
+fn breakpoints(console: &Console<'_, '_>) -> (String, Json) {
     let debugger = &console.debugger;
     let (mut text, mut found) = (String::new(), Vec::new());
     for (number, b) in debugger.breakpoints() {
@@ -290,10 +290,10 @@ fn breakpoints(console: &Console<'_, '_>) -> Result<(String, Json), String> {
     if found.is_empty() {
         text.push_str("none\n");
     }
-    Ok((text, found.into()))
+    (text, found.into())
 }
 
-fn queues(console: &Console<'_, '_>) -> Result<(String, Json), String> {
+fn queues(console: &Console<'_, '_>) -> (String, Json) {
     let session = &console.debugger.session;
     let program = session.program();
     let (mut text, mut found) = (String::new(), Vec::new());
@@ -318,7 +318,7 @@ fn queues(console: &Console<'_, '_>) -> Result<(String, Json), String> {
         text.push('\n');
         found.push(json!({"queue": name, "state": state, "task": task, "waits": waits}));
     }
-    Ok((text, found.into()))
+    (text, found.into())
 }
 
 /// A server of a queue: the queue's name, with a number where it has several.
@@ -383,7 +383,7 @@ pub(crate) fn syncs_of(program: &Program<'_>, task: TaskId) -> Vec<SyncId> {
     syncs
 }
 
-fn syncs(console: &Console<'_, '_>) -> Result<(String, Json), String> {
+fn syncs(console: &Console<'_, '_>) -> (String, Json) {
     let session = &console.debugger.session;
     let program = session.program();
     let (mut text, mut found) = (String::new(), Vec::new());
@@ -397,10 +397,10 @@ fn syncs(console: &Console<'_, '_>) -> Result<(String, Json), String> {
         text.push('\n');
         found.push(json!({"sync": name, "state": state, "waiting": waiting}));
     }
-    Ok((text, found.into()))
+    (text, found.into())
 }
 
-fn buffers(console: &Console<'_, '_>) -> Result<(String, Json), String> {
+fn buffers(console: &Console<'_, '_>) -> (String, Json) {
     let program = console.debugger.session.program();
     let (mut text, mut found) = (String::new(), Vec::new());
     for (output, ports) in [
@@ -429,7 +429,7 @@ fn buffers(console: &Console<'_, '_>) -> Result<(String, Json), String> {
         );
         found.push(json!({"buffer": b.name, "size": b.size, "role": role, "memory": memory}));
     }
-    Ok((text, found.into()))
+    (text, found.into())
 }
 
 /// The operands of a task: `in[0]`, `out[0]`, …
@@ -449,11 +449,11 @@ pub(crate) fn operands(program: &Program<'_>, task: TaskId) -> Vec<(String, Plac
     each.collect()
 }
 
-fn locals(console: &Console<'_, '_>) -> Result<(String, Json), String> {
+fn locals(console: &Console<'_, '_>) -> (String, Json) {
     let debugger = &console.debugger;
     let program = debugger.session.program();
     let Some(task) = debugger.session.current() else {
-        return Ok(("none: the run is at its end\n".to_owned(), json!([])));
+        return ("none: the run is at its end\n".to_owned(), json!([]));
     };
     let (mut text, mut found) = (String::new(), Vec::new());
     for (name, place) in operands(program, task) {
@@ -466,10 +466,10 @@ fn locals(console: &Console<'_, '_>) -> Result<(String, Json), String> {
         let _ = writeln!(text, "{name}  {}  {value}", clean(&place));
         found.push(json!({"name": name, "place": place, "value": value}));
     }
-    Ok((text, found.into()))
+    (text, found.into())
 }
 
-fn layers(console: &Console<'_, '_>) -> Result<(String, Json), String> {
+fn layers(console: &Console<'_, '_>) -> (String, Json) {
     let layers = console.debugger.layers();
     let mut sorted: Vec<_> = layers.into_iter().collect();
     sorted.sort_by_key(|(_, (first, _))| *first);
@@ -481,5 +481,5 @@ fn layers(console: &Console<'_, '_>) -> Result<(String, Json), String> {
     if found.is_empty() {
         text.push_str("none: the program does not name layers\n");
     }
-    Ok((text, found.into()))
+    (text, found.into())
 }

@@ -69,32 +69,29 @@ impl<'c, 'p, 'a, W: Write> Adapter<'c, 'p, 'a, W> {
     /// Answers requests until the client disconnects.
     pub(super) fn serve(mut self) -> io::Result<()> {
         while let Some(request) = self.link.next()? {
-            let then = match self.movement(&request) {
-                Some(then) => {
-                    self.handles.clear();
-                    then?
-                }
-                None => {
-                    let body = self.look(&request.command, &request.arguments);
-                    self.link.answer(&request, body)?;
-                    Then::Nothing
-                }
+            let then = if let Some(then) = self.movement(&request) {
+                self.handles.clear();
+                then?
+            } else {
+                let body = self.look(&request.command, &request.arguments);
+                self.link.answer(&request, body)?;
+                Then::Nothing
             };
             match then {
                 Then::Nothing => {}
                 Then::Stopped(stop) => self.stopped(&stop)?,
                 Then::Entry => {
                     let body = json!({"reason": "entry", "allThreadsStopped": true, "threadId": self.here()});
-                    self.link.event("stopped", body)?;
+                    self.link.event("stopped", &body)?;
                 }
                 Then::Terminated => {
                     self.ended = true;
-                    self.link.event("exited", json!({"exitCode": 0}))?;
-                    self.link.event("terminated", json!({}))?;
+                    self.link.event("exited", &json!({"exitCode": 0}))?;
+                    self.link.event("terminated", &json!({}))?;
                 }
                 Then::Gone => {
                     if !self.ended {
-                        self.link.event("terminated", json!({}))?;
+                        self.link.event("terminated", &json!({}))?;
                     }
                     return Ok(());
                 }
@@ -116,13 +113,13 @@ impl<'c, 'p, 'a, W: Write> Adapter<'c, 'p, 'a, W> {
             "reverseContinue" => (0, false),
             "stepIn" => (at + 1, true),
             "stepBack" => (at.saturating_sub(1), false),
-            "next" => match queue {
-                Some(queue) => (self.console.debugger.after(queue, 1), true),
-                None => {
+            "next" => {
+                let Some(queue) = queue else {
                     let text = format!("expected the number of a thread, found {thread:?}");
                     return Some(self.refuse(request, text));
-                }
-            },
+                };
+                (self.console.debugger.after(queue, 1), true)
+            }
             "stepOut" => match self.end_of_layer(thread) {
                 Ok(end) => (end, true),
                 Err(text) => return Some(self.refuse(request, text)),
@@ -251,6 +248,6 @@ impl<'c, 'p, 'a, W: Write> Adapter<'c, 'p, 'a, W> {
             "allThreadsStopped": true,
             "hitBreakpointIds": stop.breakpoints,
         });
-        self.link.event("stopped", body)
+        self.link.event("stopped", &body)
     }
 }

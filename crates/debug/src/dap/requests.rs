@@ -36,7 +36,7 @@ impl<W: Write> Adapter<'_, '_, '_, W> {
             "loadedSources" => Ok(json!({"sources": self.sources()})),
             "setBreakpoints" => self.set_lines(arguments),
             "setFunctionBreakpoints" => self.set_functions(arguments),
-            "setExceptionBreakpoints" => self.set_exceptions(arguments),
+            "setExceptionBreakpoints" => Ok(self.set_exceptions(arguments)),
             "dataBreakpointInfo" => self.data_info(arguments),
             "setDataBreakpoints" => self.set_data(arguments),
             "exceptionInfo" => {
@@ -87,14 +87,15 @@ impl<W: Write> Adapter<'_, '_, '_, W> {
     /// Source, line and column of a task.
     fn place(&self, task: TaskId) -> (Json, u32, u32) {
         let program = self.console.debugger.session.program();
-        let source = self.sources().swap_remove(0);
-        match program.place(task).position.filter(|_| self.is_text()) {
-            Some((line, column)) => (source, line, column),
-            None => {
-                let listing = self.sources().pop().unwrap_or_default();
-                (listing, self.console.listing().lines[task], 1)
-            }
-        }
+        let position = program.place(task).position.filter(|_| self.is_text());
+        let (source, (line, column)) = match position {
+            Some(position) => (self.sources().swap_remove(0), position),
+            None => (
+                self.sources().pop().unwrap_or_default(),
+                (self.console.listing().lines[task], 1),
+            ),
+        };
+        (source, line, column)
     }
 
     fn stack(&self, arguments: &Json) -> Result<Json, String> {
@@ -304,7 +305,7 @@ impl<W: Write> Adapter<'_, '_, '_, W> {
         Ok(json!({"breakpoints": answers}))
     }
 
-    fn set_exceptions(&mut self, arguments: &Json) -> Result<Json, String> {
+    fn set_exceptions(&mut self, arguments: &Json) -> Json {
         let debugger = &mut self.console.debugger;
         for number in debugger.catches().values().copied().collect::<Vec<u32>>() {
             debugger.remove(number);
@@ -317,7 +318,7 @@ impl<W: Write> Adapter<'_, '_, '_, W> {
                 format!("expected nan, inf, fault or deadlock, found {filter}")
             })));
         }
-        Ok(json!({"breakpoints": answers}))
+        json!({"breakpoints": answers})
     }
 
     fn data_info(&self, arguments: &Json) -> Result<Json, String> {
