@@ -3,8 +3,10 @@
 use crate::options::{Bytes, Files};
 use chipless_kernels::map::Mapped;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal as _, Read, Write};
 use std::ops::Deref;
+#[cfg(unix)]
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -52,6 +54,11 @@ pub fn open(path: &Path) -> Result<Contents, String> {
     let metadata = file.metadata().map_err(cannot)?;
     if metadata.is_dir() {
         return Err("cannot be read: expected a file, found a directory".to_owned());
+    }
+    // Such as /dev/zero, which never ends. What a person types does.
+    #[cfg(unix)]
+    if metadata.file_type().is_char_device() && !file.is_terminal() {
+        return Err("cannot be read: expected a file, found a character device".to_owned());
     }
     if metadata.is_file() {
         return Mapped::open(&file).map(Contents::Mapped).map_err(cannot);

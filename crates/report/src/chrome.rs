@@ -51,7 +51,7 @@ pub fn trace(
             let name = program.kernel(row.task).operation();
             let args = json!({
                 "task": program.task_name(row.task),
-                "layer": program.layer(row.task),
+                "layer": attribution.layer(program, row.task),
                 "critical": row.critical,
                 "slack_ns": slack[place].ns(),
             });

@@ -1,5 +1,6 @@
 //! Disassembly: the tasks of a program with what they wait for, touch and signal.
 
+use crate::attribution::{Attribution, LayerSource};
 use crate::style::{Paint, clean, count, wait as wait_text};
 use crate::uses::Uses;
 use chipless_model::{
@@ -15,6 +16,8 @@ use std::fmt::Write;
 pub struct Lister<'p, 'a> {
     program: &'p Program<'a>,
     uses: Uses,
+    /// The run taken apart, where layers are known.
+    run: Option<Attribution>,
     paint: Paint,
 }
 
@@ -28,7 +31,18 @@ impl<'p, 'a> Lister<'p, 'a> {
         Lister {
             program,
             uses: Uses::of(program, timeline),
+            run: timeline
+                .filter(|_| program.tasks.iter().any(|task| task.label.is_some()))
+                .map(|timeline| Attribution::of(program, timeline)),
             paint,
+        }
+    }
+
+    /// The layer of a task, and how it is known.
+    pub fn layer(&self, task: TaskId) -> Option<(&'p str, LayerSource)> {
+        match &self.run {
+            Some(run) => run.layer_and_source(self.program, task),
+            None => Some((self.program.layer(task)?, LayerSource::Label)),
         }
     }
 
@@ -199,6 +213,7 @@ impl<'p, 'a> Lister<'p, 'a> {
             });
         });
         let position = program.place(task).position;
+        let layer = self.layer(task);
         TaskReport {
             name: program.task_name(task),
             queue: &program.queues[t.queue].name,
@@ -206,7 +221,8 @@ impl<'p, 'a> Lister<'p, 'a> {
             operation: kernel.operation().into_owned(),
             details: kernel.details(),
             label: t.label.as_deref(),
-            layer: program.layer(task),
+            layer: layer.map(|(layer, _)| layer),
+            layer_source: layer.map(|(_, source)| source),
             location: Location {
                 part: &program.parts[t.location.part],
                 offset: t.location.offset,
@@ -322,8 +338,10 @@ pub struct TaskReport<'a> {
     pub details: String,
     /// The compiler's name for it; null where the file has none.
     pub label: Option<&'a str>,
-    /// The layer of the network that it is a part of; null where the label does not say.
+    /// The layer of the network that it is a part of; null where neither its label nor data flow says.
     pub layer: Option<&'a str>,
+    /// How the layer is known; null without one.
+    pub layer_source: Option<LayerSource>,
     /// Where the file has it.
     pub location: Location<'a>,
     /// Conditions, all of which must hold at its start.

@@ -137,7 +137,7 @@ impl Trace<'_, '_> {
         let mut spans: Vec<(&str, Time, Time)> = Vec::new();
         let mut place: FxHashMap<&str, usize> = FxHashMap::default();
         for row in &self.attribution.rows {
-            let Some(layer) = self.program.layer(row.task) else {
+            let Some(layer) = self.attribution.layer(self.program, row.task) else {
                 continue;
             };
             let at = *place.entry(layer).or_insert_with(|| {

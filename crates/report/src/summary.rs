@@ -205,7 +205,7 @@ impl Run<'_, '_> {
 
     /// Where the critical path lies.
     fn critical_text(&self, out: &mut String, paint: Paint) {
-        let critical = why::critical(self.program, &self.attribution);
+        let critical = why::critical(self.program, &self.attribution, self.timeline.end);
         if critical.by_queue.is_empty() {
             return;
         }

@@ -105,7 +105,7 @@ impl Table {
         let task = |row: &Row| &program.tasks[row.task];
         let layers = rows
             .iter()
-            .map(|r| program.layer(r.task).map(str::to_owned));
+            .map(|r| attribution.layer(program, r.task).map(str::to_owned));
         let waits = rows
             .iter()
             .map(|r| r.waits.iter().map(|w| wait_part(program, w)).collect());

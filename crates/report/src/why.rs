@@ -1,6 +1,6 @@
 //! What bounds a run: its critical path and layers, the roofline of each operation, and runs with other figures of the machine.
 
-use crate::attribution::Attribution;
+use crate::attribution::{Attribution, Row};
 use chipless_model::{IndexVec, KernelId, Program, QueueId, TaskId, Time};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -28,6 +28,19 @@ pub struct Critical<'r> {
     pub tasks: Names<'r>,
     /// Its parts by queue, the longest first.
     pub by_queue: Vec<QueueTime<'r>>,
+    /// Its parts by kind of engine, the longest first: queues that differ in numbers alone are one. What no task of the path covers is `between tasks`.
+    pub by_engine: Vec<EngineTime>,
+}
+
+/// A kind of engine's part of the critical path.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct EngineTime {
+    /// Its queues' name without numbers: `dma.ddr`, `dpu`.
+    pub engine: String,
+    /// Time of its tasks on the path.
+    pub ns: f64,
+    /// Of the run, from 0 to 1. At most 1 / (1 - share) is to be won by a faster engine alone.
+    pub share: f64,
 }
 
 /// Tasks as names, which are made when they are written: a critical path may have as many tasks as the program.
@@ -125,12 +138,61 @@ pub struct Ranked {
     pub gain: f64,
 }
 
-/// The layers of a run, in order of their first task; none where no task names one.
+/// Tasks that belong to no layer, by the part of the run that they are in.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct Outside {
+    /// `start-up` before the first task of a layer, `drain` after the last, `between layers` otherwise.
+    pub part: &'static str,
+    /// Its tasks that ran.
+    pub tasks: usize,
+    /// Time that they took, added up.
+    pub busy_ns: f64,
+    /// Of that, on the critical path.
+    pub critical_ns: f64,
+}
+
+/// What belongs to no layer, of a run with layers.
+pub fn outside(program: &Program<'_>, attribution: &Attribution) -> Vec<Outside> {
+    let of_layers = || {
+        let rows = attribution.rows.iter();
+        rows.filter(|row| attribution.layer(program, row.task).is_some())
+    };
+    let (Some(first), Some(last)) = (
+        of_layers().map(|row| row.start).min(),
+        of_layers().map(|row| row.end).max(),
+    ) else {
+        return Vec::new();
+    };
+    let mut parts = ["start-up", "between layers", "drain"].map(|part| Outside {
+        part,
+        tasks: 0,
+        busy_ns: 0.0,
+        critical_ns: 0.0,
+    });
+    for row in &attribution.rows {
+        if attribution.layer(program, row.task).is_some() {
+            continue;
+        }
+        let part = match row.start {
+            start if start < first => 0,
+            start if start >= last => 2,
+            _ => 1,
+        };
+        let (part, took) = (&mut parts[part], (row.end - row.start).ns());
+        part.tasks += 1;
+        part.busy_ns += took;
+        part.critical_ns += if row.critical { took } else { 0.0 };
+    }
+    parts.into_iter().filter(|part| part.tasks > 0).collect()
+}
+
+/// The layers of a run, in order of their first task; none where no task names one. Tasks without a name belong to the layer that data flow
+/// gives them to.
 pub fn layers<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Vec<Layer<'r>> {
     let mut rows: Vec<Layer<'r>> = Vec::new();
     let mut place: FxHashMap<&str, usize> = FxHashMap::default();
     for row in &attribution.rows {
-        let Some(layer) = program.layer(row.task) else {
+        let Some(layer) = attribution.layer(program, row.task) else {
             continue;
         };
         let at = *place.entry(layer).or_insert_with(|| {
@@ -151,7 +213,11 @@ pub fn layers<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Vec<La
 }
 
 /// The critical path, by name and by queue.
-pub fn critical<'r>(program: &'r Program<'_>, attribution: &'r Attribution) -> Critical<'r> {
+pub fn critical<'r>(
+    program: &'r Program<'_>,
+    attribution: &'r Attribution,
+    end: Time,
+) -> Critical<'r> {
     let mut sums: IndexVec<QueueId, Time> = program.queues.iter().map(|_| Time::ZERO).collect();
     let path = attribution.critical.iter();
     for row in path.filter_map(|task| attribution.row(*task)) {
@@ -165,13 +231,49 @@ pub fn critical<'r>(program: &'r Program<'_>, attribution: &'r Attribution) -> C
         })
         .collect();
     by_queue.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+    let by_engine = by_engine(&by_queue, end);
     Critical {
         tasks: Names {
             program,
             tasks: &attribution.critical,
         },
         by_queue,
+        by_engine,
     }
+}
+
+fn by_engine(by_queue: &[QueueTime<'_>], end: Time) -> Vec<EngineTime> {
+    let mut engines: Vec<EngineTime> = Vec::new();
+    let mut add = |engine: String, ns: f64| match engines.iter_mut().find(|e| e.engine == engine) {
+        Some(known) => known.ns += ns,
+        None => engines.push(EngineTime {
+            engine,
+            ns,
+            share: 0.0,
+        }),
+    };
+    for queue in by_queue {
+        add(engine(queue.queue), queue.ns);
+    }
+    let covered: f64 = by_queue.iter().map(|queue| queue.ns).sum();
+    // Half a picosecond is the rounding of the sums.
+    if end.ns() - covered > 5e-4 {
+        add("between tasks".to_owned(), end.ns() - covered);
+    }
+    for engine in &mut engines {
+        engine.share = if end == Time::ZERO {
+            0.0
+        } else {
+            engine.ns / end.ns()
+        };
+    }
+    engines.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+    engines
+}
+
+/// The kind of engine behind a queue: its name without numbers.
+pub(crate) fn engine(queue: &str) -> String {
+    queue.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 /// Sums over the tasks of an operation.
@@ -187,8 +289,25 @@ struct Sums {
     latency: Time,
 }
 
-/// What bounds each operation, that with the most time first. A transfer's time is latency until its bytes move; a task without
-/// transfers computes where its kernel says so.
+/// How long a task's engine stood still while a transfer brought what the task waited for: the transfer's latency, and the rest.
+fn waited_for_bytes(program: &Program<'_>, attribution: &Attribution, row: &Row) -> (Time, Time) {
+    let bringing = row.waits.last().and_then(|wait| {
+        let by = wait.by.filter(|by| !program.demands(*by).is_empty())?;
+        Some((wait, attribution.row(by)?))
+    });
+    let Some((wait, transfer)) = bringing else {
+        return (Time::ZERO, Time::ZERO);
+    };
+    let first_byte = transfer.start + program.tasks[transfer.task].fixed;
+    let shared = |from: Time, to: Time| to.min(wait.end).saturating_sub(from.max(wait.start));
+    (
+        shared(transfer.start, first_byte.min(transfer.end)),
+        shared(first_byte, transfer.end),
+    )
+}
+
+/// What bounds each operation, that with the most time first. A transfer's time is latency until its bytes move. A task without transfers
+/// computes where its kernel says so; memory bounds it where its engine stood still for longer than that, waiting for the bytes.
 pub fn roofline(program: &Program<'_>, attribution: &Attribution) -> Vec<Roof> {
     // Of each kernel the place of its operation in `sums`, its arithmetic, and the bytes that it touches.
     let mut of_kernel: IndexVec<KernelId, Option<(usize, u64, u64)>> =
@@ -212,11 +331,14 @@ pub fn roofline(program: &Program<'_>, attribution: &Attribution) -> Vec<Roof> {
         sum.bytes = sum.bytes.saturating_add(bytes);
         sum.time += took;
         if program.demands(row.task).is_empty() {
-            *(if ops > 0 {
-                &mut sum.compute
-            } else {
-                &mut sum.latency
-            }) += took;
+            if ops == 0 {
+                sum.latency += took;
+                continue;
+            }
+            sum.compute += took;
+            let (latency, memory) = waited_for_bytes(program, attribution, row);
+            sum.latency += latency;
+            sum.memory += memory;
         } else {
             let latency = task.fixed.min(took);
             sum.latency += latency;

@@ -5,7 +5,7 @@ use crate::plan::{Plan, Program, Shard};
 use crate::results::{Results, Row};
 use crate::sample::{Value, Values};
 use crate::source::Recorded;
-use chipless::{Bytes, Failure, FailureKind, Files, KeptDocument, KeptProgram, Options};
+use chipless::{Bytes, Failure, FailureKind, Files, KeptDocument, KeptProgram, Options, suggest};
 use chipless_model::{Finding, Program as Model};
 use chipless_sim::Order;
 use serde_json::Value as Json;
@@ -81,6 +81,7 @@ pub fn run(
     let opened = open(plan, &files)?;
     let fingerprint = fingerprint(plan, &opened);
     let values = resolve(plan, &files, &opened);
+    columns_exist(plan, &files, &opened)?;
     let (journal, rows) = match request.journal {
         Some(path) => {
             let (journal, rows) =
@@ -169,6 +170,43 @@ fn open(plan: &Plan, files: &AnyFiles) -> Result<Vec<(String, Shared)>, Failure>
         opened.push((name, Shared(Arc::new(bytes))));
     }
     Ok(opened)
+}
+
+/// Refuses columns that no program of the plan has: each program is timed once for that, with the figures of its own machine. What keeps a
+/// program from being timed is the rows' business.
+fn columns_exist(
+    plan: &Plan,
+    files: &AnyFiles,
+    opened: &[(String, Shared)],
+) -> Result<(), Failure> {
+    // Outputs, whose values a timing run does not have, are left to the runs.
+    let asked = plan.columns.iter();
+    let mut missing: Vec<&String> = asked.filter(|path| !path.starts_with("outputs")).collect();
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    for ((name, bytes), program) in opened.iter().zip(&plan.programs) {
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let timed = || {
+            let options = options(plan, files, program, &[], false, 0)?;
+            let kept = KeptDocument::open(name.clone(), Box::new(bytes.clone()), None, options)?;
+            let ran = kept.lower()?.time()?;
+            Ok::<_, Failure>(serde_json::to_value(ran.report().report()).unwrap_or_default())
+        };
+        let Ok(report) = timed() else {
+            return Ok(());
+        };
+        missing.retain(|path| number(&report, path).is_err());
+        let keys = report.as_object().into_iter().flat_map(|keys| keys.keys());
+        known.extend(keys.cloned());
+    }
+    let Some(path) = missing.first() else {
+        return Ok(());
+    };
+    let hint = suggest::hint(path, known.iter().map(String::as_str));
+    let text =
+        format!("`columns`: no program of the plan has a number `{path}` in `run --json`{hint}");
+    Err(Failure::misuse(&plan.name, text))
 }
 
 /// What the results depend on: the plan, the programs, and this version.

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The figures that a pair of networks gives: what is fixed, as part of the host's time, and the clocks, whose ratio is the vendor's.
-const FIGURES: [&str; 3] = ["host.submit", "clock.dpu", "clock.shave"];
+/// The parameters that a pair of networks gives: what is fixed, as part of the host's time, and the speed of the chip: its clocks, and the latency of its DRAM.
+const FIGURES: [&str; 3] = ["host.submit", "clock.scale", "dma.latency"];
 
 /// The table of networks.
 #[derive(Debug, Deserialize)]
@@ -121,7 +121,7 @@ pub fn calibrate(
             rest: 0.0,
         });
     }
-    let clocks = |key: &str| {
+    let number = |key: &str| {
         let known = described
             .machine
             .program
@@ -132,7 +132,7 @@ pub fn calibrate(
             Failure::misuse(path, format_args!("expected a figure {key}, found none"))
         })
     };
-    let (dpu, shave) = (clocks("clock.dpu")?, clocks("clock.shave")?);
+    let (clocks, latency) = (number("clock.scale")?, number("dma.latency")?);
     let nothing = [Change {
         key: "host.submit".to_owned(),
         value: "0us".to_owned(),
@@ -147,7 +147,7 @@ pub fn calibrate(
         .collect();
     let found: Vec<Result<Pair, Failure>> = pairs
         .par_iter()
-        .map(|(a, b)| pair(&networks, &described, (*a, *b), (dpu, shave), options))
+        .map(|(a, b)| pair(&networks, &described, (*a, *b), (clocks, latency), options))
         .collect();
     let found: Vec<Pair> = found.into_iter().collect::<Result<_, _>>()?;
     let ratio = |(a, b): &(usize, usize)| {
@@ -212,7 +212,7 @@ fn pair(
     networks: &[Measured],
     described: &Described,
     (a, b): (usize, usize),
-    (dpu, shave): (f64, f64),
+    (clocks, latency): (f64, f64),
     options: &Options,
 ) -> Result<Pair, Failure> {
     let (one, two) = (&networks[a], &networks[b]);
@@ -235,8 +235,8 @@ fn pair(
     let submit = format!("{}ps", (submit * 1e9).round() as u64);
     let values = BTreeMap::from([
         (FIGURES[0], Value::Text(submit.clone())),
-        (FIGURES[1], Value::Number(dpu / scale)),
-        (FIGURES[2], Value::Number(shave / scale)),
+        (FIGURES[1], Value::Number(clocks / scale)),
+        (FIGURES[2], Value::Number(latency * scale)),
     ]);
     let changes: Vec<Change> = values
         .iter()

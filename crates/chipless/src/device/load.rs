@@ -85,7 +85,7 @@ fn alone<'p, 'a>(
     for (memory, lives) in lives(program, &timeline).of.iter_enumerated() {
         if program.memories[memory].kind == MemoryKind::Scratchpad {
             for live in lives {
-                let size = i128::from(live.bytes.end - live.bytes.start);
+                let size = i128::from(live.size);
                 // A task that starts at the instant of a request does not.
                 changes.push((live.start.0 + 1, size));
                 changes.push((live.end.0, -size));

@@ -162,6 +162,26 @@ impl<'f> Opened<'f> {
         })
     }
 
+    /// What to say where names that the user gave reach few tasks or none.
+    fn names_note(&self, options: &chipless_npu::Options, program: &Program<'_>) -> Option<String> {
+        let named = program.tasks.iter().filter(|task| task.label.is_some());
+        let (named, all) = (named.count(), program.tasks.len());
+        if options.names.is_some() && named == 0 {
+            return Some(
+                "--names: the trace is of another program: in no queue has it as many events as this program has tasks. Pass the \
+                 schedule trace that the compiler wrote with this blob"
+                    .to_owned(),
+            );
+        }
+        if self.model.get().is_some() && named == 0 {
+            return Some(format!(
+                "--model: no task of {all} carries a layer name, so no node can be shown. Compile with PERF_COUNT=YES, or pass \
+                 the compiler's schedule trace (--names)"
+            ));
+        }
+        None
+    }
+
     /// The model that the user gave.
     fn model(&self) -> Result<Option<Model>, Failure> {
         let file = self.options.file("model")?;
@@ -196,7 +216,8 @@ impl Document for Opened<'_> {
             .map_err(|finding| Failure::program(vec![*finding]))?;
         let program = chipless_npu::lower(&self.document, self.image()?, &options)
             .map_err(Failure::program)?;
-        Ok(program.into())
+        let notes = self.names_note(&options, &program).into_iter().collect();
+        Ok(Lowered { program, notes })
     }
 
     fn capabilities(&self) -> Capabilities<'_> {
@@ -224,7 +245,7 @@ impl SharesDevice for Opened<'_> {
         Some(Route {
             port: 2 * group + u8::from(list == "cmx"),
             group,
-            load: machine.dma.path_clock / machine.clock.dpu,
+            load: machine.dma.path_clock / machine.clock.cmx(),
         })
     }
 }

@@ -192,6 +192,7 @@ fn new(arguments: &NewArguments) -> Result<Exit, Failure> {
         delay_depth: arguments.fifo,
         inputs: arguments.inputs,
         outputs: arguments.outputs,
+        stated: [0, 0],
         lanes: arguments.lanes,
         slots: arguments.slots,
     };

@@ -116,8 +116,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut left_out = 0;
     let gathered = Gathered::of(&arguments.files)?;
     for path in &gathered.files {
-        // Who asks for JSON gets a failure for what is not there: nothing was found in it.
+        // The one file that does not exist is a failure in JSON; beside others it is a finding, so that theirs are kept.
         if matches!(format, Format::Json)
+            && !gathered.several
             && path != Path::new("-")
             && let Err(error) = std::fs::metadata(path)
             && error.kind() == std::io::ErrorKind::NotFound

@@ -9,8 +9,10 @@ use crate::files;
 use crate::options::TargetOptions;
 use crate::output::OutputOptions;
 use crate::terminal;
+use chipless::dsa::Graph;
 use chipless::dsa::adg::Adg;
 use chipless::dsa::adg::mesh::{self, Shape};
+use chipless::dsa::graph::{NodeKind, Port};
 use chipless::dsa_explore::{Budget, Explorer, Freeze, Kernel, Options};
 use chipless::dsa_mapper as mapper;
 use chipless_model::Limits;
@@ -188,7 +190,7 @@ fn duration(text: &str) -> Result<Duration, Failure> {
         })
 }
 
-/// A mesh whose elements know everything that the kernels need.
+/// A mesh whose elements know every operation of the kernels, with as many elements, ports and lanes as the largest of them needs.
 fn default_start(kernels: &[Kernel]) -> Result<Adg, Failure> {
     let graphs = || {
         kernels
@@ -200,14 +202,39 @@ fn default_start(kernels: &[Kernel]) -> Result<Adg, Failure> {
         .flat_map(chipless::dsa::Graph::instructions)
         .map(|(_, _, instruction)| instruction.operation.clone())
         .collect();
+    let largest = |of: &dyn Fn(&Graph) -> usize| graphs().map(of).max().unwrap_or(0) as u32;
+    let ports = |graph: &Graph, incoming: bool| -> Vec<Port> {
+        let ports = graph.nodes.iter().filter_map(|node| match &node.kind {
+            NodeKind::Input(port) if incoming => Some(port.clone()),
+            NodeKind::Output(port) if !incoming => Some(port.clone()),
+            _ => None,
+        });
+        ports.collect()
+    };
+    let count = |incoming: bool, stated: bool| {
+        largest(&|graph| {
+            let ports = ports(graph, incoming);
+            ports.iter().filter(|port| !stated || port.stated).count()
+        })
+    };
+    let lanes = |incoming| {
+        largest(&|graph| {
+            let ports = ports(graph, incoming);
+            ports.iter().map(|port| port.lanes).max().unwrap_or(0) as usize
+        })
+    };
+    // A third of the elements stays free, so that values find their ways.
+    let instructions = largest(&|graph| graph.instructions().count());
+    let side = (f64::from(instructions) * 1.5).sqrt().ceil() as u32;
     let shape = Shape {
-        columns: 5,
-        rows: 5,
+        columns: side.max(5),
+        rows: side.max(5),
         operations: operations.into_iter().collect(),
         delay_depth: 8,
-        inputs: 8,
-        outputs: 5,
-        lanes: 4,
+        inputs: count(true, false).max(8),
+        outputs: count(false, false).max(5),
+        stated: [count(true, true), count(false, true)],
+        lanes: lanes(true).max(lanes(false)).max(4),
         slots: 1,
     };
     mesh::mesh(&shape).map_err(|text| Failure::misuse("--start", text))

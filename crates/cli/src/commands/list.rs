@@ -147,7 +147,7 @@ fn text(
             queue = Some(here);
         }
         lister.text(&mut text, *task);
-        if let Some((name, operation)) = beside.node(program.layer(*task)) {
+        if let Some((name, operation)) = beside.node(lister.layer(*task).map(|(layer, _)| layer)) {
             let _ = writeln!(text, "      node {name} ({operation})");
         }
         for line in beside.assembly.get(task).into_iter().flatten() {
@@ -211,7 +211,7 @@ fn json(
     for (i, task) in selected.iter().enumerate() {
         let start = if i == 0 { b"\n" as &[u8] } else { b",\n" };
         out.write_all(start).map_err(failed)?;
-        let node = beside.node(program.layer(*task));
+        let node = beside.node(lister.layer(*task).map(|(layer, _)| layer));
         let listed = Listed {
             report: lister.report(*task),
             assembly: beside.assembly.get(task).map_or(&[], Vec::as_slice),

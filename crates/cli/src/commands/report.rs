@@ -59,7 +59,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Err(Failure::misuse("--against", text));
     }
     let pictures = opened.with_document(&options, |document| {
-        Ok(document.capabilities().draws()?.pictures()?)
+        let Some(draws) = document.capabilities().draws else {
+            return Err(Failure::misuse(
+                &opened.path,
+                "a file of this target has no pictures of its own. Pass `-o PAGE.html` to write its page, or run `chipless view` to see it in a browser",
+            ));
+        };
+        Ok(draws.pictures()?)
     })?;
     match &arguments.output {
         Some(output) => write(output, &pictures)?,

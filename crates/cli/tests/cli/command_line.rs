@@ -272,8 +272,20 @@ fn several_files_are_all_told() {
     assert_eq!(code, 2, "{err}");
     assert_eq!(out.matches(CONV).count(), 2, "{out}");
     assert!(out.contains("file-unreadable"), "{out}");
-    // Who reads JSON is told that there is no such file before anything else.
-    let (code, out, err) = run(&["check", "--format", "json", CONV, "absent.blob"]);
+    // A file that is not there hides nothing that was found in the others; by itself it is a failure.
+    let (code, out, _) = run(&["check", "--format", "json", CONV, "absent.blob"]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    let codes: Vec<_> = report["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| &file["findings"][0]["code"])
+        .collect();
+    assert_eq!(
+        (code, codes),
+        (2, vec![&Value::Null, &"file-unreadable".into()])
+    );
+    let (code, out, err) = run(&["check", "--format", "json", "absent.blob"]);
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
         (code, &report["failure"]["kind"]),

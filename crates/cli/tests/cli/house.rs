@@ -134,11 +134,7 @@ fn failures_are_json_too() {
             2,
             "unreadable",
         ),
-        (
-            vec!["check", "--json", PROGRAMS[0].1, "no-such.blob"],
-            2,
-            "unreadable",
-        ),
+        (vec!["check", "--json", "no-such.blob"], 2, "unreadable"),
         (
             vec!["run", "--json", "--input", &input, PROGRAMS[0].1],
             2,

@@ -184,7 +184,7 @@ fn figures_are_changed_one_at_a_time() {
         neff,
         "--timing-only",
         "--set",
-        "element_wise.small_elements=0.3x",
+        "limits.semaphores=0.3x",
     ]);
 }
 

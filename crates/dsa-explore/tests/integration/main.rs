@@ -35,6 +35,7 @@ fn start() -> Adg {
         delay_depth: 8,
         inputs: 4,
         outputs: 2,
+        stated: [0, 0],
         lanes: 2,
         slots: 1,
     };

@@ -29,6 +29,7 @@ fn fabric(shared: &[u32]) -> Adg {
         delay_depth: 4,
         inputs: 3,
         outputs: 3,
+        stated: [0, 0],
         lanes: 2,
         slots: 1,
     };

@@ -1,7 +1,9 @@
 //! What lies where in each memory, and when: from the first write of a range of bytes to its last read before it is written again.
 
 use crate::extents::Extents;
-use chipless_model::{BufferId, Direction, IndexVec, MemoryId, Program, Role, TaskId, Time};
+use chipless_model::{
+    BufferId, Direction, IndexVec, MemoryId, Pattern, Program, Role, TaskId, Time,
+};
 use chipless_sim::Timeline;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,8 +13,10 @@ use std::ops::Range;
 pub struct Live {
     /// Of which buffer.
     pub buffer: BufferId,
-    /// Bytes of the buffer.
+    /// From its first byte to its last, as offsets of the buffer.
     pub bytes: Range<u64>,
+    /// How many bytes of that range it is: fewer where rows lie apart.
+    pub size: u64,
     /// Who wrote it; `None` for what is there from the start.
     pub writer: Option<TaskId>,
     /// From here.
@@ -21,12 +25,15 @@ pub struct Live {
     pub end: Time,
 }
 
-/// The lives of all memories. Ranges are extents: a strided access counts from its first byte to its last.
+/// The lives of all memories. An access of more than [`RUNS`] runs counts from its first byte to its last.
 #[derive(Debug)]
 pub struct Lives {
     /// By start.
     pub of: IndexVec<MemoryId, Vec<Live>>,
 }
+
+/// Runs of one access that are followed one by one.
+const RUNS: usize = 1024;
 
 /// Bytes that were written together: the writer, and their life so far.
 #[derive(Clone, Copy)]
@@ -63,19 +70,15 @@ pub fn lives(program: &Program<'_>, timeline: &Timeline) -> Lives {
         program.kernel(task).accesses(&mut |access| {
             // Bytes beyond the buffer are the verifier's matter.
             let size = program.buffers[access.buffer].size;
-            let extent = access.pattern.extent();
-            let inside = |at: i128| u64::try_from(at.max(0)).unwrap_or(u64::MAX).min(size);
-            let extent = inside(extent.start)..inside(extent.end);
-            if extent.is_empty() {
-                return;
-            }
-            match access.direction {
-                Direction::Read => {
-                    for (_, cell) in cells[access.buffer].meeting(extent) {
-                        cell.read = cell.read.max(record.end);
+            for piece in pieces(&access.pattern, size) {
+                match access.direction {
+                    Direction::Read => {
+                        for (_, cell) in cells[access.buffer].meeting(piece) {
+                            cell.read = cell.read.max(record.end);
+                        }
                     }
+                    Direction::Write => written.push((access.buffer, piece)),
                 }
-                Direction::Write => written.push((access.buffer, extent)),
             }
         });
         for (buffer, extent) in written {
@@ -105,14 +108,55 @@ pub fn lives(program: &Program<'_>, timeline: &Timeline) -> Lives {
     }
     for lives in &mut found {
         lives.retain(|live| live.start < live.end);
+        join(lives);
         lives.sort_by_key(|live| (live.start, live.buffer, live.bytes.start));
     }
     Lives { of: found }
 }
 
+/// The bytes of a buffer of this size that a pattern touches, as ranges.
+fn pieces(pattern: &Pattern, size: u64) -> Vec<Range<u64>> {
+    let rows = pattern.loops.iter().map(|l| l.count);
+    let count = rows.fold(1u64, u64::saturating_mul);
+    if count > RUNS as u64 || !pattern.fits(size) {
+        let extent = pattern.extent();
+        let inside = |at: i128| u64::try_from(at.max(0)).unwrap_or(u64::MAX).min(size);
+        let extent = inside(extent.start)..inside(extent.end);
+        return if extent.is_empty() {
+            Vec::new()
+        } else {
+            vec![extent]
+        };
+    }
+    let mut pieces: Vec<Range<u64>> = Vec::new();
+    for start in pattern.runs() {
+        let end = start + pattern.run;
+        match pieces.last_mut() {
+            Some(last) if last.end == start => last.end = end,
+            _ => pieces.push(start..end),
+        }
+    }
+    pieces
+}
+
+/// Makes one of the rows that a task wrote together and that live equally long.
+fn join(lives: &mut Vec<Live>) {
+    let whose = |live: &Live| (live.buffer, live.writer, live.start, live.end);
+    lives.sort_by_key(|live| (whose(live), live.bytes.start));
+    lives.dedup_by(|row, first| {
+        let same = whose(row) == whose(first);
+        if same {
+            first.bytes.end = first.bytes.end.max(row.bytes.end);
+            first.size += row.size;
+        }
+        same
+    });
+}
+
 fn live(buffer: BufferId, bytes: Range<u64>, cell: Cell) -> Live {
     Live {
         buffer,
+        size: bytes.end - bytes.start,
         bytes,
         writer: cell.writer,
         start: cell.start,
@@ -128,7 +172,7 @@ impl Lives {
             .map(|lives| {
                 let mut changes: BTreeMap<Time, i128> = BTreeMap::from([(Time::ZERO, 0)]);
                 for live in lives {
-                    let size = i128::from(live.bytes.end - live.bytes.start);
+                    let size = i128::from(live.size);
                     *changes.entry(live.start).or_default() += size;
                     *changes.entry(live.end).or_default() -= size;
                 }

@@ -6,9 +6,11 @@
 //! function of program and timeline.
 
 mod critical;
+mod layers;
 mod lives;
 mod slack;
 
+pub use layers::{LayerSource, Layers};
 pub use lives::{Live, Lives, lives};
 
 use crate::uses::Uses;
@@ -101,6 +103,8 @@ pub struct Attribution {
     pub critical: Vec<TaskId>,
     /// Places of tasks in `rows`.
     places: Places,
+    /// Layers of tasks.
+    layers: Layers,
 }
 
 /// Where each task that ran stands among the rows.
@@ -133,10 +137,25 @@ impl Attribution {
             rows[place].critical = true;
         }
         Attribution {
+            layers: Layers::of(program, &rows),
             rows,
             critical,
             places,
         }
+    }
+
+    /// The layer of a task: the one that its label names, or else the one that data flow gives it to.
+    pub fn layer<'p>(&self, program: &'p Program<'_>, task: TaskId) -> Option<&'p str> {
+        self.layers.get(program, task).map(|(layer, _)| layer)
+    }
+
+    /// The same, and how it is known.
+    pub fn layer_and_source<'p>(
+        &self,
+        program: &'p Program<'_>,
+        task: TaskId,
+    ) -> Option<(&'p str, LayerSource)> {
+        self.layers.get(program, task)
     }
 
     /// The row of a task that ran.

@@ -2,6 +2,7 @@
 
 use super::Side;
 use crate::attribution::Attribution;
+use crate::why::engine;
 use chipless_model::{Program, TaskId};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -42,7 +43,14 @@ struct Part {
 
 /// Takes the difference of two runs apart.
 pub fn time(a: Side<'_, '_>, b: Side<'_, '_>) -> TimeDifference {
-    let (parts_a, parts_b) = (parts(a), parts(b));
+    let has_layers = |side: Side<'_, '_>| {
+        side.program
+            .tasks
+            .indices()
+            .any(|task| side.program.layer(task).is_some())
+    };
+    let layered = has_layers(a) && has_layers(b);
+    let (parts_a, parts_b) = (parts(a, layered), parts(b, layered));
     let mut names: Vec<&String> = parts_a.keys().chain(parts_b.keys()).collect();
     names.sort_unstable();
     names.dedup();
@@ -91,7 +99,7 @@ fn why(a: Part, b: Part) -> &'static str {
 }
 
 /// The critical path from 0 to the latency, cut at the ends of its tasks; each part belongs to the layer of its task.
-fn parts(side: Side<'_, '_>) -> FxHashMap<String, Part> {
+fn parts(side: Side<'_, '_>, layered: bool) -> FxHashMap<String, Part> {
     let Side { program, timeline } = side;
     let attribution = Attribution::of(program, timeline);
     let mut parts: FxHashMap<String, Part> = FxHashMap::default();
@@ -108,7 +116,9 @@ fn parts(side: Side<'_, '_>) -> FxHashMap<String, Part> {
         } else {
             row.end.ns().min(timeline.end.ns())
         };
-        let part = parts.entry(name(program, *task)).or_default();
+        let part = parts
+            .entry(name(program, &attribution, layered, *task))
+            .or_default();
         part.tasks += 1;
         if end > at || last {
             part.whole += end - at;
@@ -119,11 +129,12 @@ fn parts(side: Side<'_, '_>) -> FxHashMap<String, Part> {
     parts
 }
 
-fn name(program: &Program<'_>, task: TaskId) -> String {
-    if let Some(layer) = program.layer(task) {
+/// The part that a task belongs to: its layer where both programs name theirs, its engine and operation otherwise.
+fn name(program: &Program<'_>, attribution: &Attribution, layered: bool, task: TaskId) -> String {
+    if let Some(layer) = attribution.layer(program, task).filter(|_| layered) {
         layer.to_owned()
     } else {
-        let queue = &program.queues[program.tasks[task].queue].name;
-        format!("{queue}: {}", program.kernel(task).operation())
+        let engine = engine(&program.queues[program.tasks[task].queue].name);
+        format!("{engine}: {}", program.kernel(task).operation())
     }
 }

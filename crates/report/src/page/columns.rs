@@ -59,7 +59,7 @@ impl<'p> Columns<'p> {
                     operations.push(name.clone().into_owned());
                     operations.len() as u64 - 1
                 });
-            let layer = program.layer(row.task).map_or(0, |name| {
+            let layer = attribution.layer(program, row.task).map_or(0, |name| {
                 *layer_of.entry(name).or_insert_with(|| {
                     layers.push(name);
                     layers.len() as u64

@@ -247,7 +247,7 @@ impl<'r> Packed<'r> {
             layers: columns.layers,
             syncs: program.syncs.iter().map(|sync| &*sync.name).collect(),
             layer_rows: why::layers(program, attribution),
-            critical_by_queue: why::critical(program, attribution).by_queue,
+            critical_by_queue: why::critical(program, attribution, timeline.end).by_queue,
             roofline: why::roofline(program, attribution),
             ranking: run.ranking,
             resources: resources(program, timeline),

@@ -66,7 +66,8 @@ impl Run<'_, '_> {
             compare: self.compared.as_deref(),
             first_nan: self.first_nan.as_ref(),
             layers: why::layers(program, &self.attribution),
-            critical: why::critical(program, &self.attribution),
+            outside_layers: why::outside(program, &self.attribution),
+            critical: why::critical(program, &self.attribution, self.timeline.end),
             roofline: why::roofline(program, &self.attribution),
             what_if: self.what_if.as_deref(),
             ranking: self.ranking.as_deref(),
@@ -111,6 +112,9 @@ pub struct RunReport<'a> {
     /// What each layer of the network took, in the order in which they started; absent where no task names its layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<why::Layer<'a>>,
+    /// Tasks that belong to no layer; absent where no layers are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outside_layers: Vec<why::Outside>,
     /// The chain of tasks and waits that the latency is the sum of.
     pub critical: why::Critical<'a>,
     /// What bounds each operation, that with the most time first.

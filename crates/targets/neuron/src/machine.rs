@@ -51,6 +51,8 @@ pub struct Tensor {
     pub fp32_factor: f64,
     /// The same for transpositions of binary32.
     pub fp32_transpose_factor: f64,
+    /// The same for products of binary32 over few rows of the array.
+    pub fp32_short_factor: f64,
     /// How many times faster weights are loaded than multiplied.
     pub load_speedup: f64,
 }
@@ -59,19 +61,45 @@ pub struct Tensor {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ElementWise {
-    /// How many times as long operations on two operands take.
-    pub second_operand_factor: f64,
-    /// Up to this many elements of a partition an instruction has an overhead.
-    pub small_elements: u64,
-    /// That overhead, in cycles.
-    pub small_overhead: f64,
-    /// Innermost steps of more bytes are slow.
-    pub wide_stride_bytes: u64,
-    /// By this factor.
-    pub wide_stride_factor: f64,
-    /// Vector engine: speed of 16-bit copies inside the state buffer, contiguous.
-    pub vector_speedup_16bit_sbuf: f64,
-    /// Vector engine: speed of other 16-bit copies, and of 16-bit operations on two operands in the state buffer.
+    /// Vector engine: nanoseconds of an instruction besides its elements.
+    pub vector_start_ns: f64,
+    /// Scalar engine: the same, of copies and casts.
+    pub scalar_start_ns: f64,
+    /// Scalar engine: the same, of activations.
+    pub activate_start_ns: f64,
+    /// Scalar engine: for each of scale and bias that is read from memory.
+    pub operand_read_ns: f64,
+    /// Scalar engine: a read of the accumulator.
+    pub accumulator_ns: f64,
+    /// `GpSimd`: an instruction besides its elements.
+    pub gpsimd_start_ns: f64,
+    /// Vector engine: a fill besides its elements.
+    pub memset_start_ns: f64,
+    /// An immediate moved into a register.
+    pub move_ns: f64,
+    /// A mask loaded.
+    pub mask_ns: f64,
+    /// Cycles for an element that is set.
+    pub memset_cycles: f64,
+    /// Cycles for a reciprocal.
+    pub reciprocal_cycles: f64,
+    /// Cycles for an element of a scan.
+    pub scan_cycles: f64,
+    /// Elements that a scan takes as long as, at least.
+    pub scan_elements: f64,
+    /// `GpSimd`: how many times as long operations on two operands take.
+    pub gpsimd_second_operand_factor: f64,
+    /// Vector engine: the same.
+    pub vector_second_operand_factor: f64,
+    /// Bytes of an innermost step up to which elements come at full rate; from twice as many on they come at half.
+    pub wide_stride_bytes: f64,
+    /// Vector engine: speed of copies of 32-bit elements inside the state buffer.
+    pub vector_copy_speedup_32bit: f64,
+    /// The same, of 16-bit elements that stay as wide.
+    pub vector_copy_speedup_16bit: f64,
+    /// The same, of 16-bit elements that become 32-bit ones.
+    pub vector_copy_speedup_widening: f64,
+    /// Vector engine: speed of operations on two operands, all of them of 16 bits and in the state buffer.
     pub vector_speedup_16bit: f64,
 }
 
@@ -85,6 +113,8 @@ pub struct Memory {
     pub psum_partition_bytes: u32,
     /// Bytes of device memory on a chip.
     pub hbm_bytes: u64,
+    /// Of that, what a core can allocate: the memory next to it.
+    pub hbm_bytes_per_core: u64,
     /// Its rate.
     pub hbm_bytes_per_second: f64,
 }
@@ -155,14 +185,22 @@ impl Machine {
             ("tensor.fp32_factor", t.fp32_factor),
             ("tensor.fp32_transpose_factor", t.fp32_transpose_factor),
             ("tensor.load_speedup", t.load_speedup),
+            ("element_wise.vector_start_ns", e.vector_start_ns),
+            ("element_wise.scalar_start_ns", e.scalar_start_ns),
+            ("element_wise.activate_start_ns", e.activate_start_ns),
+            ("element_wise.gpsimd_start_ns", e.gpsimd_start_ns),
+            ("element_wise.wide_stride_bytes", e.wide_stride_bytes),
             (
-                "element_wise.second_operand_factor",
-                e.second_operand_factor,
+                "element_wise.vector_copy_speedup_32bit",
+                e.vector_copy_speedup_32bit,
             ),
-            ("element_wise.wide_stride_factor", e.wide_stride_factor),
             (
-                "element_wise.vector_speedup_16bit_sbuf",
-                e.vector_speedup_16bit_sbuf,
+                "element_wise.vector_copy_speedup_16bit",
+                e.vector_copy_speedup_16bit,
+            ),
+            (
+                "element_wise.vector_copy_speedup_widening",
+                e.vector_copy_speedup_widening,
             ),
             ("element_wise.vector_speedup_16bit", e.vector_speedup_16bit),
             ("memory.hbm_bytes_per_second", m.hbm_bytes_per_second),

@@ -335,7 +335,8 @@ pub fn ring_descriptors(subgraph: &Subgraph<'_>) -> Vec<u64> {
         };
         for descriptor in &entry.descriptors {
             let sides = descriptor.sources().chain([&descriptor.to]);
-            let each = sides.map(|side| elements(side).saturating_add(COMPLETION_DESCRIPTORS));
+            let each =
+                sides.map(|side| hardware_descriptors(side).saturating_add(COMPLETION_DESCRIPTORS));
             *count = each.fold(*count, u64::saturating_add);
         }
     }
@@ -343,7 +344,7 @@ pub fn ring_descriptors(subgraph: &Subgraph<'_>) -> Vec<u64> {
 }
 
 /// Hardware descriptors of one side: one for each row of up to 64 KiB, one for each byte where the innermost step skips.
-fn elements(side: &AccessPattern<'_>) -> u64 {
+pub(crate) fn hardware_descriptors(side: &AccessPattern<'_>) -> u64 {
     let row = side.sizes.first().copied().unwrap_or(0);
     let pieces = if side.steps.first().is_none_or(|step| *step == 1) {
         row.div_ceil(DESCRIPTOR_REACH)

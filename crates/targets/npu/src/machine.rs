@@ -51,29 +51,50 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clocks {
-    /// DPU.
-    pub dpu: f64,
-    /// SHAVE.
-    pub shave: f64,
+    /// DPU, before [`scale`](Clocks::scale).
+    dpu: f64,
+    /// SHAVE, before [`scale`](Clocks::scale).
+    shave: f64,
+    /// CMX, before [`scale`](Clocks::scale).
+    cmx: f64,
+    /// A factor on all of them.
+    pub scale: f64,
 }
 
-/// DMA engines; times in DPU cycles.
+impl Clocks {
+    /// Clock of the DPUs in MHz.
+    pub fn dpu(&self) -> f64 {
+        self.dpu * self.scale
+    }
+
+    /// Clock of the SHAVEs in MHz.
+    pub fn shave(&self) -> f64 {
+        self.shave * self.scale
+    }
+
+    /// Clock of the CMX, and of the ports by which DMA engines reach it, in MHz.
+    pub fn cmx(&self) -> f64 {
+        self.cmx * self.scale
+    }
+}
+
+/// DMA engines. What DDR takes is in ns and bytes per second, whatever the clocks; the rest in cycles of the CMX.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DmaFigures {
-    /// From start to first byte, where DDR takes part.
+    /// Nanoseconds from start to first byte, where DDR takes part.
     pub latency: f64,
-    /// From start to first byte, from CMX to CMX.
+    /// Cycles from start to first byte, from CMX to CMX.
     pub cmx_latency: f64,
-    /// A fetch of descriptors.
+    /// What a fetch of descriptors costs, as a fraction of the latency.
     pub fetch: f64,
-    /// A transfer of no bytes.
+    /// Cycles of a transfer of no bytes.
     pub synchronise: f64,
     /// Bytes per cycle of one transfer.
     pub bytes_per_cycle: f64,
     /// Bytes per second of all transfers together.
     pub ddr_bytes_per_second: f64,
-    /// MHz of the DPU at which the device's ports, channel groups and network have their bandwidths.
+    /// MHz of the CMX at which the device's ports, channel groups and network have their bandwidths.
     pub path_clock: f64,
     /// Of the device around the programs.
     #[serde(default)]
@@ -122,6 +143,8 @@ impl Machine {
         let positive = [
             ("clock.dpu", machine.clock.dpu),
             ("clock.shave", machine.clock.shave),
+            ("clock.cmx", machine.clock.cmx),
+            ("clock.scale", machine.clock.scale),
             ("dma.bytes_per_cycle", machine.dma.bytes_per_cycle),
             ("dma.ddr_bytes_per_second", machine.dma.ddr_bytes_per_second),
             ("dma.path_clock", machine.dma.path_clock),

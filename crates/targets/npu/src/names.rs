@@ -1,8 +1,10 @@
 //! Names of tasks from beside the blob: the compiler's schedule trace, and the nodes of the model.
 
+use crate::kernels::FETCH;
 use crate::profiling::{Labels, sections};
 use crate::read::Document;
 use crate::structures::TaskKind;
+use chipless_model::{Program, TaskId};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
@@ -221,6 +223,31 @@ impl Trace {
             }
         }
         labels
+    }
+}
+
+/// Names the transfers of a program after the events of their queue, in order, where there are as many. The compiler plans one fetch for each
+/// pair of ours (none at all in the first releases), so fetches of descriptors are left out.
+pub(crate) fn name_transfers(trace: &Trace, program: &mut Program<'_>) {
+    for (queue, events) in trace.queues() {
+        let Some(queue) = program.queues.position(|known| known.name == queue) else {
+            continue;
+        };
+        let transfers: Vec<TaskId> = (program.tasks.iter_enumerated())
+            .filter(|(id, task)| task.queue == queue && program.kernel(*id).operation() != FETCH)
+            .map(|(id, _)| id)
+            .collect();
+        let events = events.iter().filter(|event| event.name != "fetch_dma");
+        if transfers
+            .iter()
+            .any(|id| program.tasks[*id].label.is_some())
+            || events.clone().count() != transfers.len()
+        {
+            continue;
+        }
+        for (task, event) in transfers.into_iter().zip(events) {
+            program.tasks[task].label = Some(event.name.as_str().into());
+        }
     }
 }
 

@@ -202,7 +202,7 @@ impl Profiling {
             let task = tasks.get(&(section.as_str(), index)).copied();
             task.ok_or_else(|| format!("descriptor {index} of {section} is no task of the program"))
         };
-        let multiplier = (machine.clock.dpu / CLOCK_UNIT).round();
+        let multiplier = (machine.clock.dpu() / CLOCK_UNIT).round();
         let ticks = |time: Time| (time.0 as f64 * 1e-6 * TICKS).round() as u64;
         let cycles =
             |length: Time, mhz: f64| ((length.0 as f64 * 1e-6 * mhz).round() as u32).max(1);
@@ -250,7 +250,7 @@ impl Profiling {
                             let record = timeline.tasks[find(section.clone(), index)?];
                             let begin = ticks(record.start).max(1);
                             let length = ticks(record.end).saturating_sub(begin) as u32;
-                            let clock = cycles(record.end - record.start, machine.clock.shave);
+                            let clock = cycles(record.end - record.start, machine.clock.shave());
                             let words = [length, 0, 0, clock, 0].map(u32::to_le_bytes).concat();
                             let bytes: Vec<u8> =
                                 begin.to_le_bytes().into_iter().chain(words).collect();

@@ -26,6 +26,8 @@ pub struct Shape {
     pub inputs: u32,
     /// Output ports.
     pub outputs: u32,
+    /// Input ports, and output ports, that carry the state of their stream on a link of its own, before their lanes.
+    pub stated: [u32; 2],
     /// Links of each port.
     pub lanes: u32,
     /// Instructions of each processing element.
@@ -117,18 +119,29 @@ impl Places {
             add(ElementKind::Switch(switch), n, Some((n / wide, n % wide)))
         });
         let switches = switches.collect();
-        let port = |incoming: bool| VectorPort {
+        let port = |incoming: bool, stated: bool| VectorPort {
             implementation: 0,
-            stated: false,
+            stated,
             depth: 2,
             repeated: incoming,
             broadcast: incoming,
             discard: !incoming,
         };
-        let inputs = (0..shape.inputs).map(|n| add(ElementKind::InputPort(port(true)), n, None));
+        let inputs = (0..shape.inputs).map(|n| {
+            add(
+                ElementKind::InputPort(port(true, n < shape.stated[0])),
+                n,
+                None,
+            )
+        });
         let inputs = inputs.collect();
-        let outputs =
-            (0..shape.outputs).map(|n| add(ElementKind::OutputPort(port(false)), n, None));
+        let outputs = (0..shape.outputs).map(|n| {
+            add(
+                ElementKind::OutputPort(port(false, n < shape.stated[1])),
+                n,
+                None,
+            )
+        });
         let outputs = outputs.collect();
         let memory = Memory {
             kind: MemoryKind::DirectMemoryAccess,
@@ -193,19 +206,22 @@ impl Places {
             .chain((1..high).map(|y| self.switch(wide - 1, high - 1 - y)))
             .collect();
         // Links between the same two elements are of no use.
-        let spread = |edge: &[usize], port: usize, ports: usize| -> Vec<usize> {
-            (0..lanes.min(edge.len()))
+        let spread = |edge: &[usize], element: usize, port: usize, ports: usize| -> Vec<usize> {
+            let stated = self.elements[element]
+                .port()
+                .is_some_and(|port| port.stated);
+            (0..(lanes + usize::from(stated)).min(edge.len()))
                 .map(|lane| edge[(port * edge.len() / ports + lane) % edge.len()])
                 .collect()
         };
         for (n, port) in self.inputs.iter().enumerate() {
             links.push((self.memory, *port));
-            for switch in spread(&entries, n, self.inputs.len()) {
+            for switch in spread(&entries, *port, n, self.inputs.len()) {
                 links.push((*port, switch));
             }
         }
         for (n, port) in self.outputs.iter().enumerate() {
-            for switch in spread(&exits, n, self.outputs.len()) {
+            for switch in spread(&exits, *port, n, self.outputs.len()) {
                 links.push((switch, *port));
             }
             links.push((*port, self.memory));

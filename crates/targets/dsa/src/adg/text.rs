@@ -189,7 +189,7 @@ impl<'t> Model<'t> {
         Ok(None)
     }
 
-    /// `PORT_IN n: a, b, c`
+    /// `PORT_IN n: a, b, c`, or `PORT_IN n: a:offset, b:offset`
     fn port(&mut self, line: &'t str, number: usize) -> Result<(), Error> {
         let Some((key, value)) = line.split_once(':') else {
             return Err(error(
@@ -213,10 +213,11 @@ impl<'t> Model<'t> {
             .split(',')
             .map(str::trim)
             .filter(|text| !text.is_empty());
+        // What stands behind the number, `2:0`, is an offset that no tool reads.
         let links = links
             .map(|text| {
                 whole(
-                    text,
+                    text.split(':').next().unwrap_or_default(),
                     u32::from(u16::MAX),
                     number,
                     "an input or output of a switch",

@@ -51,11 +51,11 @@ fn scalar(name: &str, operands: usize) -> Option<Meaning> {
         "Xor" | "Xor32" => binary!(|a, b| a ^ b),
         "Nor" => binary!(|a: u64, b: u64| !(a | b)),
         "Not" | "Not16" => unary!(|a: u64| u64::from(a == 0)),
-        "RShf16" | "RShf64" | "LShr" => binary!(|a: u64, b: u64| shift(b).map_or(0, |b| a >> b)),
+        "RShf16" | "RShf64" | "LShr" => binary!(|a: u64, b: u64| a >> amount(b)),
         "LShf64" | "Shl" | "Shl_I16" | "Shl_I64" => {
-            binary!(|a: u64, b: u64| shift(b).map_or(0, |b| a << b))
+            binary!(|a: u64, b: u64| a << amount(b))
         }
-        "AShr" | "ARShf64" => binary!(|a: u64, b: u64| (a as i64 >> shift(b).unwrap_or(63)) as u64),
+        "AShr" | "ARShf64" => binary!(|a: u64, b: u64| (a as i64 >> amount(b)) as u64),
         "ICmpEQ" | "ICmpEq16" | "CmpEQ64" => binary!(|a, b| u64::from(a == b)),
         "ICmpNE" | "ICmpNE32" => binary!(|a, b| u64::from(a != b)),
         "ICmpNE16" => binary!(|a, b| if a == 1 << 15 || b == 1 << 15 {
@@ -151,9 +151,9 @@ fn lanewise(name: &str, operands: usize) -> Option<Meaning> {
         "RShf2_16x4" | "RShf4_16x4" => binary!(shift_lanes),
         "RShf16x4" if operands == 1 => unary!(|a| shift_halves(a, 2)),
         "RShf16x4" => binary!(shift_halves),
-        "RShf32x2" => binary!(|a, b: u64| lanes::<u32>(|i| shift(b)
-            .map_or(0, |b| u64::from(lane::<u32>(a, i)) >> b)
-            as u32)),
+        "RShf32x2" => {
+            binary!(|a, b: u64| lanes::<u32>(|i| shifted_out(lane::<u32>(a, i).into(), b) as u32))
+        }
         "HAdd16x4" => binary!(neighbours),
         "CmpEQ8x8" => binary!(|a, b| test(a, b, |a: u8, b| a == b)),
         "CmpEQ16x4" => binary!(|a, b| test(a, b, |a: u16, b| a == b)),
@@ -424,17 +424,22 @@ fn double(a: u64, b: u64, f: impl Fn(f64, f64) -> f64) -> u64 {
     f(f64::from_bits(a), f64::from_bits(b)).to_bits()
 }
 
-/// A shift of a word; by 64 and more everything is shifted out.
+/// By how much a word is shifted: the low six bits of the amount. Recorded streams of `LShf64` and `RShf64` have it so.
 #[inline]
-fn shift(by: u64) -> Option<u32> {
-    u32::try_from(by).ok().filter(|by| *by < u64::BITS)
+fn amount(by: u64) -> u32 {
+    (by & 63) as u32
+}
+
+/// A shift of each lane; by 64 and more everything is shifted out.
+#[inline]
+fn shift_lanes(a: u64, by: u64) -> u64 {
+    map(a, |a: u16| shifted_out(a.into(), by) as u16)
 }
 
 #[inline]
-fn shift_lanes(a: u64, by: u64) -> u64 {
-    map(a, |a: u16| {
-        shift(by).map_or(0, |by| u64::from(a) >> by) as u16
-    })
+fn shifted_out(a: u64, by: u64) -> u64 {
+    let by = u32::try_from(by).ok();
+    by.and_then(|by| a.checked_shr(by)).unwrap_or(0)
 }
 
 /// The simulator's `RShf16x4`: the low 16 bits of each half, shifted; the others are zero. Recorded streams have it so.

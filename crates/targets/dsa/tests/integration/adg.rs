@@ -389,6 +389,7 @@ fn meshes_are_made_changed_and_compared() {
         delay_depth: 4,
         inputs: 3,
         outputs: 2,
+        stated: [0, 0],
         lanes: 2,
         slots: 1,
     };

@@ -261,16 +261,6 @@ impl Transfer<'_> {
             .map_err(|_| Fault::program("more than 2^64 bytes"))?
             / size;
         let mut to = Cursor::new(&self.to.pattern);
-        let types = self.sources.iter().chain([&self.to]).map(|e| e.element);
-        let is_whole = |element: ElementType| element.kind() != Kind::Float;
-        #[expect(clippy::float_cmp, reason = "a factor of exactly 1 changes nothing")]
-        let has_factors = scales.iter().any(|scale| *scale != 1.0);
-        let fraction = constant.is_some_and(|constant| constant.fract() != 0.0);
-        if types.into_iter().all(is_whole) && !has_factors && !fraction {
-            let constant = self.whole_constant();
-            integers(storage, how, &mut sources, constant, &self.to, left);
-            return Ok(());
-        }
         let (mut packed, mut values, mut results) = ([0; BLOCK * 8], [0.0; BLOCK], [0.0; BLOCK]);
         while left > 0 {
             let count = left.min(BLOCK);
@@ -296,17 +286,6 @@ impl Transfer<'_> {
             left -= count;
         }
         Ok(())
-    }
-
-    /// The constant of a computation on whole numbers, as the file writes it.
-    fn whole_constant(&self) -> Option<i128> {
-        let Text::Descriptor(descriptor, _) = &self.text else {
-            return None;
-        };
-        let Operation::Compute { constant, .. } = &self.operation else {
-            return None;
-        };
-        constant.and(descriptor.constant).map(|value| value as i128)
     }
 
     /// Whether a conversion may round in a way that nothing tells: to integers, and from those that binary32 does not hold.
@@ -350,62 +329,6 @@ impl Transfer<'_> {
         strided::scatter(&turned, storage.bytes_mut(self.to.buffer), &self.to.pattern)
             .map_err(fault)
     }
-}
-
-/// A source of a computation: its elements, the place in them, and the bytes where they had to be taken before.
-type Source<'s> = (&'s Elements, Cursor<'s>, Option<Vec<u8>>);
-
-/// Puts together whole numbers without rounding; what is beyond the type becomes its nearest value.
-fn integers(
-    storage: &mut Storage<'_>,
-    how: Compute,
-    sources: &mut [Source<'_>],
-    constant: Option<i128>,
-    into: &Elements,
-    count: usize,
-) {
-    let mut to = Cursor::new(&into.pattern);
-    let size = (into.element.bits() / 8) as usize;
-    let (low, high) = match into.element.kind() {
-        Kind::Signed => {
-            let half = 1i128 << (into.element.bits() - 1);
-            (-half, half - 1)
-        }
-        _ => (0, (1i128 << into.element.bits()) - 1),
-    };
-    let mut bytes = [0; 8];
-    for _ in 0..count {
-        let mut result = constant;
-        for (from, cursor, taken) in sources.iter_mut() {
-            let packed = &mut bytes[..(from.element.bits() / 8) as usize];
-            match taken {
-                Some(bytes) => cursor.packed(bytes, packed),
-                None => cursor.read(storage.bytes(from.buffer), packed),
-            }
-            let value = whole(packed, from.element.kind() == Kind::Signed);
-            result = Some(match (result, how) {
-                (None, _) => value,
-                (Some(result), Compute::Add) => result + value,
-                (Some(result), Compute::Min) => result.min(value),
-                (Some(result), Compute::Max) => result.max(value),
-            });
-        }
-        let result = result.unwrap_or_default().clamp(low, high);
-        to.write(
-            storage.bytes_mut(into.buffer),
-            &result.to_le_bytes()[..size],
-        );
-    }
-}
-
-/// A whole number of its bytes.
-fn whole(bytes: &[u8], is_signed: bool) -> i128 {
-    let sign = bytes
-        .last()
-        .is_some_and(|last| is_signed && last & 0x80 != 0);
-    let mut wide = [if sign { 0xff } else { 0 }; 16];
-    wide[..bytes.len()].copy_from_slice(bytes);
-    i128::from_le_bytes(wide)
 }
 
 /// The bytes of a source, packed.

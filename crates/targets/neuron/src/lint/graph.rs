@@ -449,7 +449,36 @@ fn device_memory(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings) {
             || root.place(root.text, "", ""),
             message,
         );
+        return;
     }
+    for (core, subgraph) in plan.cores.iter().zip(&neff.subgraphs) {
+        // Rings are estimated from above; the shared scratchpad lies with the core that uses it.
+        let rings = core.rings.iter().map(|rings| rings.bytes);
+        let own = core
+            .total()
+            .saturating_sub(rings.fold(0, u64::saturating_add))
+            .saturating_add(core.shared_scratch);
+        if own > hardware.core_bytes {
+            let message = format!(
+                "the core of `{}` needs {} for constants, scratch and code; a core of {} can allocate {}: memory is handed out by core, not by chip",
+                core.name,
+                gib(own),
+                hardware.architecture.families(),
+                gib(hardware.core_bytes)
+            );
+            let source = &subgraph.source;
+            findings.report(
+                &rules::DEVICE_MEMORY,
+                || source.place(source.text, "", ""),
+                message,
+            );
+        }
+    }
+}
+
+/// Bytes as people read them: `27.94 GiB`.
+fn gib(bytes: u64) -> String {
+    format!("{:.2} GiB", bytes as f64 / (1u64 << 30) as f64)
 }
 
 fn interface(neff: &Neff<'_>, tensor: &Tensor<'_>, kind: VariableType, findings: &mut Findings) {

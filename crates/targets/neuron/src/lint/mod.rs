@@ -30,17 +30,26 @@ struct Hardware {
     partition_bytes: u32,
     /// Bytes of device memory; what can be addressed at all where no figure is public.
     device_bytes: u64,
+    /// Of that, what one core can allocate.
+    core_bytes: u64,
+    /// What a descriptor costs a DMA engine besides its bytes, in seconds, and the engine's bytes a second; `None` where no figure is public.
+    dma_engine: Option<(f64, f64)>,
 }
 
 impl Hardware {
     fn of(architecture: Architecture) -> Hardware {
-        let memory = architecture.machine().map(|m| m.memory);
+        let machine = architecture.machine();
+        let dma_engine =
+            (machine.as_ref()).map(|m| (m.dma.descriptor_ns * 1e-9, m.dma.engine_bytes_per_second));
+        let memory = machine.map(|m| m.memory);
         Hardware {
             architecture,
             partition_bytes: memory
                 .as_ref()
                 .map_or(PARTITION_STRIDE, |m| m.sbuf_partition_bytes),
-            device_bytes: memory.map_or(1 << 57, |m| m.hbm_bytes),
+            device_bytes: memory.as_ref().map_or(1 << 57, |m| m.hbm_bytes),
+            core_bytes: memory.map_or(1 << 57, |m| m.hbm_bytes_per_core),
+            dma_engine,
         }
     }
 }

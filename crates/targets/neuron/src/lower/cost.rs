@@ -2,17 +2,19 @@
 
 use super::builder::Builder;
 use super::core::Core;
+use super::element_wise;
 use crate::graph::Engine;
 use crate::kernels::Elements;
 use crate::machine::Machine;
-use crate::stream::{
-    ElementCode, Instruction, OnChip, Operand, PARTITION_STRIDE, Slot, Space, Support,
-};
-use chipless_model::{Demand, ElementType, Time};
+use crate::stream::{ElementCode, Instruction, PARTITION_STRIDE, Slot, Support};
+use chipless_model::{Demand, Time};
 use smallvec::SmallVec;
 
 /// Bytes that one hardware descriptor moves at most.
 const DESCRIPTOR_BYTES: u64 = 1 << 16;
+
+/// Rows of the array up to which products of binary32 take longer: measured with 64, and with 128 not so.
+const SHORT_ROWS: u32 = 64;
 
 /// Cycles of an instruction that is not executed: an assumption, about the overhead of any instruction.
 pub(super) const ASSUMED_CYCLES: f64 = 64.0;
@@ -51,6 +53,9 @@ impl<'m> EngineCost<'m> {
                     ElementCode::of(slot.bytes()[0x20]).is_some_and(|c| c.name == "fp32");
                 let factor = match (binary32, i.transpose()) {
                     (false, _) => 1.0,
+                    (true, 0) if u32::from(i.rows()) <= SHORT_ROWS => {
+                        tensor.fp32_factor * tensor.fp32_short_factor
+                    }
                     (true, 0) => tensor.fp32_factor,
                     (true, _) => tensor.fp32_transpose_factor,
                 };
@@ -66,14 +71,18 @@ impl<'m> EngineCost<'m> {
                 if let Some(Some(time)) = self.known.get(body as usize) {
                     return *time;
                 }
-                let time = self.cycles(match (slot.support(), slot.decode()) {
+                let time = match (slot.support(), slot.decode()) {
                     // What they cost is not public.
                     (Support::Listed, _)
                     | (_, Instruction::RegisterMemory(_) | Instruction::RegisterVariable(_)) => {
-                        ASSUMED_CYCLES
+                        self.cycles(ASSUMED_CYCLES)
                     }
-                    (Support::Executed | Support::NoEffect, _) => self.element_wise(slot),
-                });
+                    (Support::Executed | Support::NoEffect, _) => {
+                        let (start_ns, cycles) =
+                            element_wise::cost(&self.machine.element_wise, self.engine, slot);
+                        Time::from_ns(start_ns) + self.cycles(cycles)
+                    }
+                };
                 if self.known.len() <= body as usize {
                     self.known.resize(body as usize + 1, None);
                 }
@@ -92,53 +101,6 @@ impl<'m> EngineCost<'m> {
             _ => clock.gpsimd,
         };
         Time::from_cycles(cycles, mhz)
-    }
-
-    /// One element of every partition in a cycle, by the rules of the architecture guides.
-    fn element_wise(&self, slot: &Slot) -> f64 {
-        let rules = &self.machine.element_wise;
-        let operands = slot.operands();
-        let Some(elements) = operands.iter().map(Operand::elements).max() else {
-            return 0.0;
-        };
-        let mut cycles = elements as f64;
-        let two = operands.len() > 2;
-        if two {
-            cycles *= rules.second_operand_factor;
-        }
-        let step = |o: &Operand| {
-            let bytes = ElementCode::of(o.code).map_or(1, |c| c.element.bits() / 8);
-            u64::from(o.steps[0].unsigned_abs()) * bytes
-        };
-        if operands
-            .iter()
-            .any(|o| o.counts[0] > 1 && step(o) > rules.wide_stride_bytes)
-        {
-            cycles *= rules.wide_stride_factor;
-        }
-        if self.engine == Engine::Dve {
-            let is_16_bit = |o: &Operand| {
-                let element = ElementCode::of(o.code).map(|c| c.element);
-                matches!(element, Some(ElementType::Float16 | ElementType::BFloat16))
-            };
-            let in_sbuf =
-                |o: &&Operand| OnChip::at(o.address).is_some_and(|a| a.space == Space::StateBuffer);
-            let contiguous = |o: &Operand| o.counts[0] == 1 || o.steps[0] == 1;
-            if operands.iter().all(is_16_bit) {
-                let sbuf = operands.iter().filter(in_sbuf).count() == operands.len();
-                cycles /= match (two, sbuf, operands.iter().all(contiguous)) {
-                    (false, true, true) => rules.vector_speedup_16bit_sbuf,
-                    (false, true, false) | (false, false, true) | (true, true, _) => {
-                        rules.vector_speedup_16bit
-                    }
-                    (false, false, false) | (true, false, _) => 1.0,
-                };
-            }
-        }
-        if elements < rules.small_elements {
-            cycles += rules.small_overhead;
-        }
-        cycles
     }
 }
 

@@ -24,6 +24,7 @@ mod builder;
 mod core;
 mod cost;
 mod descriptors;
+mod element_wise;
 mod engines;
 mod labels;
 mod memory;

@@ -153,7 +153,7 @@ chipless_model::rules! {
         "target says for which hardware the subgraphs were compiled. Without it no rule of an architecture can be checked, and the figures of trn2 time the program."
         "Name the target."
         "Files of the compiler";
-    DEVICE_MEMORY Fault Error Hardware "neff-device-memory" "the program needs more memory than the device has"
+    DEVICE_MEMORY Fault Error Hardware "neff-device-memory" "the program needs more memory than the device, or a core of it, has"
         "Tensors, constants, scratch and code of all cores are live together and must fit the HBM of one chip; rings of descriptors come on top. The load would fail."
         "Split the program, or compile it for more devices. `info --memory` shows what takes how much."
         "Runtime guide, device memory; vendor documentation, architecture guides";

@@ -217,6 +217,10 @@ chipless_model::rules! {
         "A ring holds 32 to 2^24 - 16 descriptors. The compiler does not check, and the load fails at run time."
         "Spread the transfers over more queues, or move larger rows."
         "Neuron driver, ring limits";
+    DMA_SMALL_ROWS Departure Warning Hardware "neff-dma-small-rows" "a transfer of many short rows is slow"
+        "Each contiguous run of bytes takes a hardware descriptor of its own, whose fixed cost is that of more than a thousand bytes. Transfers of short runs reach a small part of the DMA engines' rate."
+        "Move longer contiguous runs: change the layout of one side, or transpose on chip instead of in the transfer."
+        "NKI guideline to avoid under-utilising DMA bandwidth";
     DMA_FROM_BESIDE Fault Warning Format "neff-dma-from-beside-list" "`from` stands beside `from_arr`"
         "from_arr replaces the fields that begin with from; which source is meant?"
         "Leave one of them out."

@@ -6,10 +6,11 @@ use chipless_model::{
 };
 use chipless_sim::{Functional, Outcome, Stop, TimingOnly, Verified, run};
 
-const HOST: &str = "input x uint8 [65536]\noutput o uint8 [65536]";
-const VARIABLES: &str = "var SB state-buffer\nvar x input\nvar o output\nvar t tmp-buf size=65536";
+pub(crate) const HOST: &str = "input x uint8 [65536]\noutput o uint8 [65536]";
+pub(crate) const VARIABLES: &str =
+    "var SB state-buffer\nvar x input\nvar o output\nvar t tmp-buf size=65536";
 
-fn timed<T>(text: &str, then: impl FnOnce(&Program<'_>, &Outcome) -> T) -> T {
+pub(crate) fn timed<T>(text: &str, then: impl FnOnce(&Program<'_>, &Outcome) -> T) -> T {
     with_program(&assembled(text), |program, _| {
         then(program, &run(&Verified::assume(program), &mut TimingOnly))
     })
@@ -32,7 +33,7 @@ fn task(program: &Program<'_>, name: &str) -> TaskId {
         .unwrap_or_else(|| panic!("no task {name}"))
 }
 
-fn duration(program: &Program<'_>, outcome: &Outcome, name: &str) -> f64 {
+pub(crate) fn duration(program: &Program<'_>, outcome: &Outcome, name: &str) -> f64 {
     let record = &outcome.timeline.tasks[task(program, name)];
     (record.end - record.start).ns()
 }
@@ -67,45 +68,6 @@ fn matrix_products_take_a_cycle_for_each_column_and_hide_the_next_weights() {
         let cycles: Vec<u64> = ns.iter().map(|ns| (ns * 2.4).round() as u64).collect();
         // Nothing hides the first load; the second one runs behind 512 cycles; the fourth behind nothing, the third took the 64.
         assert_eq!(cycles, [32, 512, 0, 64, 0, 32, 2048]);
-    });
-}
-
-#[test]
-fn element_wise_instructions_follow_the_cost_model() {
-    let copy = |element: &str, step: usize, elements: usize| {
-        let tensor = format!("[{step},0,0,0][{elements},1,1,1]");
-        format!("COPY dst={element}@0x8000{tensor} src={element}@0x4000{tensor} channels=128")
-    };
-    let lines = [
-        copy("fp32", 1, 512),
-        copy("fp16", 1, 512),
-        copy("fp16", 2, 512),
-        copy("fp32", 8, 512),
-        copy("fp32", 1, 16),
-        "TENSOR_SCALAR dst=fp32@0x8000[1,0,0][512,1,1] src=fp32@0x4000[1,0,0][512,1,1] op0=add imm0=1.0 channels=128".into(),
-        "SCALAR_TENSOR_TENSOR dst=fp32@0x8000[1,0][512,1] src0=fp32@0x4000[1,0][512,1] src1=fp32@0x6000[1,0][512,1] op0=multiply imm=2.0 op1=add channels=128".into(),
-        "TENSOR_REDUCE dst=fp32@0x8000[1,0,0,0][1,1,1,1] src=fp32@0x4000[1,0,0,0][256,1,1,1] op=add dimensions=x channels=128".into(),
-    ];
-    let text = format!(
-        "neff t trn2\n{HOST}\nsubgraph sg00\n{VARIABLES}\nengine dve\n{}\nengine act\n{}\nACTIVATE dst=fp32@0x8000[1,0,0][512,1,1] src=fp32@0x4000[1,0,0][512,1,1] function=7 scale=1.0 bias_source=instruction channels=128\n",
-        lines.join("\n"),
-        lines[1]
-    );
-    timed(&text, |program, outcome| {
-        let cycles =
-            |name: &str, mhz: f64| (duration(program, outcome, name) * mhz / 1e3).round() as u64;
-        let vector: Vec<u64> = (0..5)
-            .map(|i| cycles(&format!("sg00.dve[{i}]"), 960.0))
-            .collect();
-        assert_eq!(vector, [512, 128, 256, 1024, 116]);
-        // One cycle for each element of what is read or written, two with two operands; functions and reductions as well.
-        let more: Vec<u64> = (5..8)
-            .map(|i| cycles(&format!("sg00.dve[{i}]"), 960.0))
-            .collect();
-        assert_eq!(more, [512, 1024, 256]);
-        assert_eq!(cycles("sg00.act[1]", 1200.0), 512);
-        // The performance mode is the vector engine's.
-        assert_eq!(cycles("sg00.act[0]", 1200.0), 512);
     });
 }
 

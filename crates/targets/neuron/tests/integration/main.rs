@@ -9,4 +9,5 @@ mod movements;
 mod registers;
 mod rules;
 mod run;
+mod silicon;
 mod streams;

@@ -47,6 +47,9 @@ pub(crate) enum Source {
     Unsupported(&'static str),
 }
 
+/// The operation of a transfer that brings descriptors.
+pub(crate) const FETCH: &str = "fetch";
+
 impl Kernel for Transfer<'_> {
     fn operation(&self) -> Cow<'static, str> {
         self.name.into()

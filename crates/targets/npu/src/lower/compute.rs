@@ -74,7 +74,7 @@ impl<'i> Lowering<'_, 'i> {
         let workload = Arc::new(workload);
         self.constants.compute(walked, Arc::clone(&workload));
         let machine = &self.options.machine;
-        let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);
+        let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu());
         let descriptors = self.in_cmx(tile, [variant, invariant]);
         let is_continued = workload.is_continued();
         let left = is_continued.then(|| Arc::clone(&workload));
@@ -246,6 +246,6 @@ impl<'i> Lowering<'_, 'i> {
             Work::Maintenance(_) => return Time::ZERO,
         };
         let microseconds = cost.fixed + cost.per_byte * bytes as f64;
-        Time::from_ns(microseconds * 1e3 * machine.shave.clock / machine.clock.shave)
+        Time::from_ns(microseconds * 1e3 * machine.shave.clock / machine.clock.shave())
     }
 }

@@ -67,7 +67,7 @@ impl Lowering<'_, '_> {
             }));
         }
         let dma = &self.options.machine.dma;
-        let per_transfer = dma.bytes_per_cycle * self.options.machine.clock.dpu * 1e6;
+        let per_transfer = dma.bytes_per_cycle * self.options.machine.clock.cmx() * 1e6;
         let ddr = self
             .build
             .resource("ddr", dma.ddr_bytes_per_second, per_transfer);

@@ -14,7 +14,7 @@ use crate::info::Edge;
 use crate::kernels::{Cmx, Constants};
 use crate::lint::Lint;
 use crate::machine::Machine;
-use crate::names::Trace;
+use crate::names::{Trace, name_transfers};
 use crate::profiling::{Labels, Profiling};
 use crate::read::Document;
 use crate::schedule::{self, Control, Description, Schedule, Unit, barriers_of};
@@ -120,6 +120,9 @@ pub fn lower<'i>(
         &lowering.ids,
         lowering.build.program.tasks.len(),
     ));
+    if let Some(trace) = &options.names {
+        name_transfers(trace, &mut lowering.build.program);
+    }
     // Nobody else sets it.
     _ = lowering.known.set(std::mem::take(&mut lowering.constants));
     let is_wrong = lowering.findings.iter().any(Finding::is_error);

@@ -16,14 +16,15 @@ impl<'i> Lowering<'_, 'i> {
     ) -> (Box<dyn Kernel + 'i>, Time, u64) {
         let machine = &self.options.machine;
         let mut name = "dma";
-        let mut cycles = if within_cmx(&descriptor.operation) {
-            machine.dma.cmx_latency
+        let of_cmx = |cycles| Time::from_cycles(cycles, machine.clock.cmx());
+        let mut fixed = if within_cmx(&descriptor.operation) {
+            of_cmx(machine.dma.cmx_latency)
         } else {
-            machine.dma.latency
+            Time::from_ns(machine.dma.latency)
         };
         let source = match &descriptor.operation {
             Operation::Synchronise => {
-                (name, cycles) = ("sync", machine.dma.synchronise);
+                (name, fixed) = ("sync", of_cmx(machine.dma.synchronise));
                 Source::None
             }
             Operation::Unsupported { what, .. } => Source::Unsupported(what),
@@ -40,7 +41,8 @@ impl<'i> Lowering<'_, 'i> {
                 if let Target::Section(section, _) = address::resolve(self.image, *source)
                     && self.image.sections()[section].name.starts_with("task.")
                 {
-                    (name, cycles) = ("fetch", machine.dma.fetch);
+                    let fetch = machine.dma.latency * machine.dma.fetch;
+                    (name, fixed) = (kernels::FETCH, Time::from_ns(fetch));
                 }
                 match self.one(*source, "source", place) {
                     Some((buffer, offset)) => {
@@ -108,11 +110,7 @@ impl<'i> Lowering<'_, 'i> {
             destinations,
             name,
         };
-        (
-            Box::new(transfer),
-            Time::from_cycles(cycles, machine.clock.dpu),
-            descriptor.moved(),
-        )
+        (Box::new(transfer), fixed, descriptor.moved())
     }
 }
 

@@ -4,15 +4,44 @@ use super::super::Findings;
 use super::Context;
 use crate::def::VariableType;
 use crate::engine::{AccessPattern, DataType, Descriptor, MAX_DIMENSIONS, Operation};
+use crate::memory::hardware_descriptors;
 use crate::rules::dma as rules;
 use crate::rules::stream::KEPT_BYTES;
 use crate::stream::Space;
 use crate::stream::operand::{kept_bytes, leaves_partitions, overlaps};
 
+/// Runs from which on it matters how short they are: together their descriptors take a DMA engine about a millisecond.
+const MANY_ROWS: u64 = 1 << 14;
+/// Part of the rate below which a transfer is called slow.
+const SMALL_SHARE: f64 = 0.1;
+
 /// Sources of a compute operation, at most (NEFF specification, `from_arr`).
 const MAX_SOURCES: usize = 16;
 
 impl<'a> Context<'_, 'a> {
+    /// Reports transfers that spend their time on descriptors, not on bytes.
+    fn short_rows(&self, descriptor: &Descriptor<'a>, at: &str, findings: &mut Findings) {
+        let Some((per_descriptor, rate)) = self.hardware.dma_engine else {
+            return;
+        };
+        let sides = descriptor.sources().chain([&descriptor.to]);
+        let rows = sides.map(hardware_descriptors).max().unwrap_or(0);
+        let Some(bytes) = descriptor.to.bytes().filter(|_| rows >= MANY_ROWS) else {
+            return;
+        };
+        let moving = bytes as f64 / rate;
+        let share = moving / (moving + rows as f64 * per_descriptor);
+        if share < SMALL_SHARE {
+            let message = format!(
+                "{bytes} bytes in {rows} runs of {} bytes: each run takes a hardware descriptor of {:.0} ns, so the transfer reaches {:.1} % of the rate of its DMA engines",
+                bytes / rows,
+                per_descriptor * 1e9,
+                share * 100.0
+            );
+            self.report(findings, &rules::DMA_SMALL_ROWS, at, message);
+        }
+    }
+
     pub(super) fn descriptor_on_inf1(
         &self,
         descriptor: &Descriptor<'a>,
@@ -71,6 +100,7 @@ impl<'a> Context<'_, 'a> {
     ) {
         let operation = descriptor.operation;
         let field = |name: &str| format!("{at}/{name}");
+        self.short_rows(descriptor, at, findings);
         if operation == Operation::Unknown {
             let message = format!(
                 "op {} is none of copy, cast, fma, add, min, max, transpose",

@@ -334,6 +334,17 @@ pub(super) const CASES: &[Case] = &[
         )],
     ),
     (
+        "neff-dma-small-rows",
+        &[
+            (DEF, r#""size": 256"#, r#""size": 65536"#),
+            (
+                SP,
+                r#""from_sizes":[256],"from_steps":[1],"to""#,
+                r#""from_sizes":[1,32768],"from_steps":[1,2],"to""#,
+            ),
+        ],
+    ),
+    (
         "neff-dma-from-beside-list",
         &[(SP, r#""from_arr""#, r#""from":"x","from_arr""#)],
     ),

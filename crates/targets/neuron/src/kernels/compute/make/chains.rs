@@ -6,8 +6,18 @@ use crate::kernels::alu::{Group, Operation};
 use crate::kernels::compute::{Accumulator, Action, Start, Step, Value, is_integer};
 use crate::stream::formats::{Activate, ScalarTensorTensor, TensorScalar, TensorTensor};
 use crate::stream::{Evidence, Instruction, Slot};
-use chipless_model::Fault;
+use chipless_model::{ElementType, Fault, Kind};
 use smallvec::SmallVec;
+
+/// What `GpSimd` does with three tensors of int32: integer arithmetic of 32 bits, not binary32 (page of `nki.isa.tensor_tensor`).
+fn native(operation: Operation) -> Operation {
+    match operation {
+        Operation::Add => Operation::IntegerAdd,
+        Operation::Subtract => Operation::IntegerSubtract,
+        Operation::Multiply => Operation::IntegerMultiply,
+        other => other,
+    }
+}
 
 impl Maker<'_> {
     pub(super) fn tensor_tensor(&mut self, i: TensorTensor<'_>) -> Result<Action, Fault> {
@@ -35,9 +45,22 @@ impl Maker<'_> {
                 Ok(Action::CopyPredicated)
             }
             _ => {
-                if operation != Operation::Add || self.group(&[operation])? != Group::Arithmetic {
+                // The programs that prove an addition add floating-point numbers.
+                let of = self.sources.iter().chain(&self.destinations);
+                let types: SmallVec<[ElementType; 3]> = of.map(|e| e.element).collect();
+                let has_integers = types.iter().any(|element| element.kind() != Kind::Float);
+                if operation != Operation::Add
+                    || has_integers
+                    || self.group(&[operation])? != Group::Arithmetic
+                {
                     self.weaken(Evidence::Quoted);
                 }
+                let all_int32 = types.iter().all(|element| *element == ElementType::Int32);
+                let operation = if self.context.engine == Engine::Pool && all_int32 {
+                    native(operation)
+                } else {
+                    operation
+                };
                 self.chain(
                     [Step {
                         operation,
