@@ -381,7 +381,7 @@ impl Checked {
 
     /// What `check` prints.
     fn text(&self) -> String {
-        self.shown().text(Paint::PLAIN, false) + &self.shown().verdict(Paint::PLAIN)
+        self.shown().text(Paint::PLAIN, false, false) + &self.shown().verdict(Paint::PLAIN)
     }
 
     /// What `check --format sarif` prints.

@@ -5,7 +5,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::foreign;
 use crate::options::Options;
 use crate::rules;
-use crate::target::{Document, Lowered, Package, Parts, Picture, Source, Target};
+use crate::target::{Document, Lowered, Package, Parts, Picture, Source, Target, describe};
 use crate::targets::{self, TARGETS};
 use chipless_model::{Finding, Limits, Place};
 use chipless_report::findings::Drivable;
@@ -245,6 +245,7 @@ impl OpenDocument<'_> {
                 .verify()
                 .map_or_else(|found| found, |verified| verified.warnings().to_vec()),
         );
+        describe(&mut findings, &lowered.program);
         Ok(findings)
     }
 }

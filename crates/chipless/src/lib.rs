@@ -29,6 +29,7 @@
 //! reads them, a [`Document`] that says what is in them and makes a program. With a line in `targets/mod.rs` the command line has it too.
 
 mod behind;
+mod budget;
 mod capability;
 pub mod device;
 pub mod diff;
@@ -50,6 +51,7 @@ mod targets;
 mod values;
 
 pub use behind::{Behind, with_behind};
+pub use budget::Budget;
 pub use capability::{
     Capabilities, Capability, Contracts, Converts, Disassembles, Draws, ListsAssembly, NamesNodes,
     Planned, PlansMemory, Profiles, SharesDevice, ShowsRegisters,

@@ -20,7 +20,7 @@ pub struct OptionSpec {
     pub kind: OptionKind,
     /// What the value is called in a help: `FILE.toml`.
     pub value: &'static str,
-    /// What it does, in a sentence or two.
+    /// What it does: a first sentence of at most 60 characters, then details.
     pub help: &'static str,
     /// The commands that have it.
     pub commands: &'static [&'static str],
@@ -70,7 +70,7 @@ pub static COMMON: &[OptionSpec] = &[
         name: "machine",
         kind: OptionKind::File,
         value: "FILE.toml",
-        help: "Figures of the machine instead of the target's own: clocks, rates, latencies",
+        help: "Machine file to use instead of the target's own. `chipless machine TARGET --toml` prints one to edit",
         commands: LOWERING,
         is_repeated: false,
     },
@@ -78,8 +78,7 @@ pub static COMMON: &[OptionSpec] = &[
         name: "set",
         kind: OptionKind::Text,
         value: "KEY=VALUE",
-        help: "Another figure of the machine, by its place in the machine file: a value (`dram.bytes_per_second=8e9`) or a factor (`clock.dpu=2x`). May be \
-               given several times",
+        help: "Override a machine parameter. A value (`dma.latency=500`) or a factor (`clock.dpu=2x`); repeatable. `chipless machine TARGET` lists the keys",
         commands: LOWERING,
         is_repeated: true,
     },
@@ -87,8 +86,8 @@ pub static COMMON: &[OptionSpec] = &[
         name: "limit",
         kind: OptionKind::Text,
         value: "NAME=VALUE",
-        help: "A bound on what a file may ask for: `memory_bytes`, `tasks`, `inflated_bytes`, `inflate_ratio`, `entries`, `path_bytes`, \
-               `json_bytes`, `text_bytes`, `transfers`, `declarations` or `findings`. May be given several times",
+        help: "Override a limit on what a file may use. NAME is one of `memory_bytes`, `tasks`, `inflated_bytes`, `inflate_ratio`, `entries`, `path_bytes`, \
+               `json_bytes`, `text_bytes`, `transfers`, `declarations`, `findings`; repeatable",
         commands: &[
             "run", "check", "info", "list", "report", "view", "diff", "iospec", "drive", "convert",
             "map", "explore",

@@ -328,6 +328,7 @@ impl Done {
             attribution: Cow::Owned(Attribution::of(program, &self.timeline)),
             what_if: None,
             ranking: None,
+            budgets: None,
             against: None,
             compared: None,
             first_nan: None,

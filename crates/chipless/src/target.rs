@@ -143,7 +143,27 @@ impl<'d> Lowered<'d> {
     /// # Errors
     /// All findings, errors first.
     pub fn verify(&self) -> Result<Verified<'_, 'd>, Vec<Finding>> {
-        chipless_verify::verify(&self.program)
+        chipless_verify::verify(&self.program).map_err(|mut findings| {
+            describe(&mut findings, &self.program);
+            findings
+        })
+    }
+}
+
+/// Says of each task that findings name what it does, and in which layer.
+pub(crate) fn describe(findings: &mut [Finding], program: &Program<'_>) {
+    for finding in findings {
+        let related = finding.related.iter_mut().map(|(place, _)| place);
+        for place in std::iter::once(&mut finding.place).chain(related) {
+            let Some(task) = program.task_named(&place.item) else {
+                continue;
+            };
+            let operation = program.kernel(task).operation();
+            place.about = match program.layer(task) {
+                Some(layer) => format!("{operation} of layer {layer}"),
+                None => operation.into_owned(),
+            };
+        }
     }
 }
 

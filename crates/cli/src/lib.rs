@@ -12,8 +12,10 @@ mod output;
 mod policy;
 mod progress;
 mod terminal;
+#[cfg(test)]
+mod words;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use failure::Exit;
 use std::ffi::OsString;
 use std::path::Path;
@@ -21,9 +23,10 @@ use std::time::Instant;
 
 /// Run compiled AI-accelerator programs without the chip.
 ///
-/// Chipless opens them, checks them, executes them so that their numbers come out, and tells how long they take and why.
+/// Chipless opens compiled programs, checks them, executes them to compute their outputs, and estimates how long they take and why.
 #[derive(Debug, Parser)]
 #[command(name = "chipless", version, arg_required_else_help = true, max_term_width = 100, after_help = EXAMPLES)]
+#[command(override_usage = "chipless [OPTIONS] <COMMAND>")]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -34,8 +37,8 @@ struct CommandLine {
 
 const EXAMPLES: &str = "\
 Examples:
-  chipless info model.blob                 what it is, its inputs and outputs
-  chipless check model.blob                what is wrong with it
+  chipless info model.blob                 format, inputs and outputs
+  chipless check model.blob                find errors without running it
   chipless run model.blob --input x=x.npy --output-dir out
   chipless run model.blob --timing-only --trace model.pftrace
   chipless list model.blob 'dpu0[3]'       one task: waits, accesses, signals
@@ -74,11 +77,75 @@ enum Command {
     Completions(commands::completions::Arguments),
 }
 
+/// Headings of the commands in `chipless --help`, each with its commands.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Inspect", &["info", "list", "targets", "machine"]),
+    ("Verify", &["check", "explain", "format"]),
+    ("Run", &["run", "debug", "view", "report"]),
+    ("Compare", &["diff", "sweep"]),
+    (
+        "Explore",
+        &["schedule", "map", "adg", "explore", "device", "yield"],
+    ),
+    ("Host", &["drive", "host", "iospec"]),
+    (
+        "Files",
+        &[
+            "unpack",
+            "pack",
+            "convert",
+            "kernels",
+            "schema",
+            "completions",
+        ],
+    ),
+];
+
+/// The command line, with its commands under headings. Commands that no group names stand under the last heading.
+pub(crate) fn command() -> clap::Command {
+    let command = CommandLine::command();
+    let about = |name: &str| {
+        let found = command.get_subcommands().find(|c| c.get_name() == name);
+        found.and_then(|c| c.get_about()).map(ToString::to_string)
+    };
+    let grouped: Vec<&str> = GROUPS
+        .iter()
+        .flat_map(|(_, names)| names.iter().copied())
+        .collect();
+    let others: Vec<&str> = command
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .filter(|name| *name != "help" && !grouped.contains(name))
+        .collect();
+    let mut listed = String::new();
+    for (index, (heading, names)) in GROUPS.iter().enumerate() {
+        listed.push_str(&format!("{heading}:\n"));
+        let more = if index + 1 == GROUPS.len() {
+            &others[..]
+        } else {
+            &[]
+        };
+        for name in names.iter().chain(more) {
+            if let Some(about) = about(name) {
+                listed.push_str(&format!("  {name:12} {about}\n"));
+            }
+        }
+        listed.push('\n');
+    }
+    let template = format!(
+        "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}{{after-help}}"
+    );
+    command.help_template(template)
+}
+
 /// Does what a command line asks for, its first argument being the name of the program. Returns the exit status.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let started = Instant::now();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let command_line = match CommandLine::try_parse_from(&arguments) {
+    let parsed = command()
+        .try_get_matches_from(&arguments)
+        .and_then(|matches| CommandLine::from_arg_matches(&matches));
+    let command_line = match parsed {
         Ok(command_line) => command_line,
         Err(error) => {
             // Help that was asked for goes to stdout, everything else to stderr. Nobody may be listening to either.
@@ -142,8 +209,8 @@ fn file_in_place_of_a_command(error: &clap::Error, arguments: &[OsString]) -> Op
     let name = first.display();
     is_file.then(|| {
         format!(
-            "chipless: expected a command, found the file {name}\n\n  chipless info {name}     what it is\n  \
-             chipless check {name}    what is wrong with it\n  chipless run {name}      run it\n\n\
+            "chipless: expected a command, found the file {name}\n\n  chipless info {name}     show its format, inputs and outputs\n  \
+             chipless check {name}    find errors\n  chipless run {name}      execute and time it\n\n\
              `chipless --help` lists all commands.\n"
         )
     })

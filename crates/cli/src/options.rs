@@ -63,16 +63,24 @@ impl clap::Args for TargetOptions {
 }
 
 fn argument(spec: &'static OptionSpec, owners: &[&'static str]) -> Arg {
+    // The first sentence is the short help.
+    let (first, details) = spec.help.split_once(". ").unwrap_or((spec.help, ""));
     let (heading, help) = if owners.len() == TARGETS.len() {
-        ("Machine and limits", spec.help.to_owned())
+        ("Machine and limits", first.to_owned())
     } else {
-        let help = format!("{} ({})", spec.help, owners.join(", "));
+        let help = format!("{first} ({})", owners.join(", "));
         ("Options of single targets", help)
+    };
+    let long = if details.is_empty() {
+        help.clone()
+    } else {
+        format!("{help}\n\n{details}")
     };
     let argument = Arg::new(spec.name)
         .long(spec.name)
         .value_name(spec.value)
         .help(help)
+        .long_help(long)
         .help_heading(heading)
         .action(if spec.is_repeated {
             ArgAction::Append

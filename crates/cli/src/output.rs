@@ -10,13 +10,13 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// How to print the answer.
+/// Output format.
 #[derive(Args, Debug)]
 pub(crate) struct OutputOptions {
-    /// How to print the answer.
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
-    /// The same as --format json.
+    /// Short for --format json.
     #[arg(long)]
     json: bool,
 }
@@ -27,7 +27,7 @@ pub(crate) enum Format {
     #[default]
     #[value(alias = "text")]
     Human,
-    /// One object.
+    /// JSON.
     Json,
 }
 

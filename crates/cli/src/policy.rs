@@ -10,13 +10,19 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Findings")]
 pub(crate) struct PolicyOptions {
-    /// Neither show nor count findings of this code, or of codes that a pattern fits (`neff-*`). May be given several times.
+    /// Ignore findings with this code. Repeatable.
+    ///
+    /// Patterns are accepted: `neff-*`.
     #[arg(long, value_name = "CODE")]
     allow: Vec<String>,
-    /// The same for each line of a file: `CODE [GLOB of paths]  # reason`.
+    /// Read codes to ignore from a file.
+    ///
+    /// One per line: `CODE [GLOB of paths]  # reason`.
     #[arg(long, value_name = "FILE")]
     allow_file: Vec<PathBuf>,
-    /// Take findings of this code, or of codes that a pattern fits, for errors. May be given several times.
+    /// Treat findings with this code as errors. Repeatable.
+    ///
+    /// Patterns are accepted.
     #[arg(long, value_name = "CODE")]
     deny: Vec<String>,
 }

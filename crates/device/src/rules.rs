@@ -38,7 +38,7 @@ chipless_model::rules! {
         "Mend the path, or the file."
         "docs/npu-device.md, the workload file";
     FIGURE Fault Error Format "workload-figure" "a figure that the machine does not have, or a value that makes no sense"
-        "`set` and `what_if` replace figures of the machine by their keys. A cache without ways, a bandwidth of zero or a page that is no power of two cannot be simulated."
+        "`set` and `what_if` override machine parameters by their keys. A cache without ways, a bandwidth of zero or a page that is no power of two cannot be simulated."
         "`chipless machine npu` lists the keys with their units."
         "docs/npu-device.md, the figures";
     MACHINE Fault Error Format "workload-machine" "a machine that is not there or cannot be read"

@@ -175,6 +175,8 @@ pub struct Place {
     pub position: Option<(u32, u32)>,
     /// The thing at that place as people call it: `descriptor 7`, `dpu0[3]`.
     pub item: String,
+    /// What that thing does, where it is a task: its operation and its layer. Whoever has the program fills it in.
+    pub about: String,
 }
 
 impl Place {

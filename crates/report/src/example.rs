@@ -309,6 +309,7 @@ pub(crate) fn run<'r, 'a>(program: &'r Program<'a>, timeline: &'r Timeline) -> R
         attribution: Cow::Owned(Attribution::of(program, timeline)),
         what_if: None,
         ranking: None,
+        budgets: None,
         against: None,
         compared: None,
         first_nan: None,

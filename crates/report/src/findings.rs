@@ -37,8 +37,8 @@ impl Checked<'_> {
     }
 
     /// The findings as people read them: grouped by code, the most severe first, otherwise in the order in which they
-    /// were found. `all` shows every one instead of five of each code.
-    pub fn text(&self, paint: Paint, all: bool) -> String {
+    /// were found. `all` shows every one instead of five of each code, `verbose` the bytes of tasks too.
+    pub fn text(&self, paint: Paint, all: bool, verbose: bool) -> String {
         let mut codes: Vec<(Severity, &str)> = Vec::new();
         for finding in self.findings {
             let code = (finding.severity, finding.rule.code);
@@ -60,7 +60,7 @@ impl Checked<'_> {
                 let picture = texts.picture(finding, help(finding), paint);
                 match picture {
                     Some(picture) => out.push_str(&picture),
-                    None => self.one(&mut out, paint, finding, &texts),
+                    None => self.one(&mut out, paint, finding, &texts, verbose),
                 }
                 out.push('\n');
             }
@@ -104,7 +104,14 @@ impl Checked<'_> {
             .map_or(self.bytes, |(_, bytes)| bytes)
     }
 
-    fn one(&self, out: &mut String, paint: Paint, finding: &Finding, texts: &Texts<'_>) {
+    fn one(
+        &self,
+        out: &mut String,
+        paint: Paint,
+        finding: &Finding,
+        texts: &Texts<'_>,
+        verbose: bool,
+    ) {
         let severity = finding.severity;
         let _ = writeln!(
             out,
@@ -124,11 +131,12 @@ impl Checked<'_> {
                 ..place.clone()
             }
         };
-        self.place(out, paint, severity, "-->", &located(&finding.place), None);
+        let shown = Shown { paint, verbose };
+        self.place(out, shown, severity, "-->", &located(&finding.place), None);
         for (place, role) in &finding.related {
             self.place(
                 out,
-                paint,
+                shown,
                 Severity::Note,
                 ":::",
                 &located(place),
@@ -149,13 +157,21 @@ impl Checked<'_> {
     fn place(
         &self,
         out: &mut String,
-        paint: Paint,
+        Shown { paint, verbose }: Shown,
         severity: Severity,
         arrow: &str,
         place: &Place,
         role: Option<&str>,
     ) {
-        let _ = write!(out, "  {} {}", paint.frame(arrow), self.path);
+        let bytes = verbose || place.about.is_empty();
+        // The file is named once, but where a place is one to jump to.
+        let named = role.is_none() || bytes || place.position.is_some();
+        let _ = write!(
+            out,
+            "  {} {}",
+            paint.frame(arrow),
+            if named { self.path } else { "" }
+        );
         // As compilers say it: editors and scripts find the place.
         let text = match place.position {
             Some((line, column)) => {
@@ -167,16 +183,27 @@ impl Checked<'_> {
                 }
                 .to_string()
             }
+            // What a task does says more than where its descriptor stands.
+            None if !bytes && !place.about.is_empty() => {
+                format!("{} ({})", place.item, place.about)
+            }
             None => place.to_string(),
         };
         if !text.is_empty() {
-            let _ = write!(out, ": {}", clean(&text));
+            let _ = write!(out, "{}{}", if named { ": " } else { "" }, clean(&text));
         }
         if let Some(role) = role {
-            let _ = write!(out, ": {}", clean(role));
+            // The task stands before it already.
+            let said = role
+                .strip_prefix(&*place.item)
+                .filter(|rest| !named && rest.starts_with(' '));
+            let _ = match said {
+                Some(rest) => write!(out, "{}", clean(rest)),
+                None => write!(out, ": {}", clean(role)),
+            };
         }
         out.push('\n');
-        if let (Some(offset), None) = (place.offset, place.position) {
+        if let (Some(offset), None, true) = (place.offset, place.position, bytes) {
             let (mark, rows) = if role.is_some() { ('-', 1) } else { ('^', 2) };
             hexdump::picture(
                 out,
@@ -191,9 +218,89 @@ impl Checked<'_> {
     }
 }
 
+/// How places are shown.
+#[derive(Clone, Copy)]
+struct Shown {
+    paint: Paint,
+    /// With the bytes of tasks, whose operation and layer say more to most readers.
+    verbose: bool,
+}
+
 /// What to do: what the finding says, or else its rule.
 fn help(finding: &Finding) -> &str {
     finding.hint.as_deref().unwrap_or(finding.rule.remedy)
+}
+
+/// How often each code was found: the answer to `check --statistics --format json`.
+#[derive(Debug, JsonSchema, Serialize)]
+pub struct Statistics {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Errors first, of each severity the most frequent first.
+    pub statistics: Vec<CodeCount>,
+}
+
+/// How often a code was found.
+#[derive(Debug, JsonSchema, Serialize)]
+pub struct CodeCount {
+    /// The code of the rule.
+    pub code: &'static str,
+    /// `error`, `warning` or `note`.
+    pub severity: &'static str,
+    /// How often.
+    pub count: usize,
+    /// What the rule is about.
+    pub summary: &'static str,
+}
+
+impl Statistics {
+    /// Of these findings.
+    pub fn of<'f>(findings: impl Iterator<Item = &'f Finding>) -> Statistics {
+        let mut counts: Vec<(Severity, CodeCount)> = Vec::new();
+        for finding in findings {
+            let known = counts.iter_mut().find(|(severity, known)| {
+                (*severity, known.code) == (finding.severity, finding.rule.code)
+            });
+            match known {
+                Some((_, known)) => known.count += 1,
+                None => counts.push((
+                    finding.severity,
+                    CodeCount {
+                        code: finding.rule.code,
+                        severity: finding.severity.name(),
+                        count: 1,
+                        summary: finding.rule.summary,
+                    },
+                )),
+            }
+        }
+        counts.sort_by_key(|(severity, count)| {
+            (*severity, std::cmp::Reverse(count.count), count.code)
+        });
+        Statistics {
+            schema_version: SCHEMA_VERSION,
+            statistics: counts.into_iter().map(|(_, count)| count).collect(),
+        }
+    }
+
+    /// A line for each code.
+    pub fn text(&self, paint: Paint) -> String {
+        let mut out = String::new();
+        for row in &self.statistics {
+            let (code, summary) = (row.code, row.summary);
+            let _ = writeln!(
+                out,
+                "{:>6}  {:7}  {}  {summary}",
+                row.count,
+                row.severity,
+                paint.strong(code)
+            );
+        }
+        if out.is_empty() {
+            out.push_str("no findings\n");
+        }
+        out
+    }
 }
 
 /// The answer to `check --format json`.
@@ -283,6 +390,8 @@ pub struct LocationReport<'a> {
     pub part: &'a str,
     /// The thing at that place, as `chipless list` names it; empty where it has no name.
     pub item: &'a str,
+    /// What the task there does, and its layer: `conv 3x3 of layer conv_3`; empty where it is no task of a program.
+    pub about: &'a str,
     /// Byte offset in the file, in a part that is packed into it, or in the text that the whole file unpacks to; null where there is none.
     pub offset: Option<u64>,
     /// Bytes from there; 0 where unknown.
@@ -313,6 +422,7 @@ impl<'a> LocationReport<'a> {
         LocationReport {
             part: &place.part,
             item: &place.item,
+            about: &place.about,
             offset,
             size: place.size,
             line,
@@ -420,7 +530,7 @@ mod tests {
     fn errors_come_first_with_a_picture_of_their_bytes() {
         let bytes: Vec<u8> = (0..48).collect();
         let findings = findings();
-        insta::assert_snapshot!(checked(&bytes, &findings).text(Paint::PLAIN, false));
+        insta::assert_snapshot!(checked(&bytes, &findings).text(Paint::PLAIN, false, true));
         insta::assert_snapshot!(checked(&bytes, &findings).verdict(Paint::PLAIN), @"model.blob: 1 error, 1 warning");
         assert_eq!(
             checked(&bytes, &[]).verdict(Paint::PLAIN),
@@ -433,7 +543,7 @@ mod tests {
         let findings: Vec<Finding> = (0..46)
             .map(|i| BEYOND.at(Place::file(), format!("number {i}")))
             .collect();
-        let text = checked(&[], &findings).text(Paint::PLAIN, false);
+        let text = checked(&[], &findings).text(Paint::PLAIN, false, true);
         assert!(
             text.contains("number 4\n") && !text.contains("number 5\n"),
             "{text}"
@@ -442,7 +552,7 @@ mod tests {
             text.contains("error[transfer-beyond-memory]: and 41 more like this"),
             "{text}"
         );
-        let text = checked(&[], &findings).text(Paint::PLAIN, true);
+        let text = checked(&[], &findings).text(Paint::PLAIN, true, true);
         assert!(
             text.contains("number 45\n") && !text.contains("more like this"),
             "{text}"

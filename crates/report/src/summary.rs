@@ -17,7 +17,7 @@ use chipless_sim::{State, Timeline};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-pub use report::{OutputReport, QueueReport, ResourceReport, RunReport};
+pub use report::{Budgeted, OutputReport, QueueReport, ResourceReport, RunReport};
 
 /// Characters of a layer's name up to which the column beside it stands in line.
 const LAYER: usize = 64;
@@ -41,6 +41,8 @@ pub struct Run<'r, 'a> {
     pub what_if: Option<Vec<WhatIf>>,
     /// The run with each figure twice as good, best first, where somebody asked.
     pub ranking: Option<Vec<Ranked>>,
+    /// What the run takes beside what it may, where somebody asked.
+    pub budgets: Option<Vec<Budgeted>>,
     /// The run beside a vendor's schedule trace, where one was given.
     pub against: Option<Compared>,
     /// Outputs beside what they should be, where somebody asked.
@@ -72,20 +74,7 @@ impl Run<'_, '_> {
     /// Bytes that all transfers moved: each completed task counts its largest demand, since a transfer that crosses
     /// several links moves its bytes once.
     pub fn moved_bytes(&self) -> u64 {
-        let done = self
-            .timeline
-            .tasks
-            .iter_enumerated()
-            .filter(|(_, record)| record.state == State::Done);
-        done.map(|(task, _)| {
-            self.program
-                .demands(task)
-                .iter()
-                .map(|d| d.bytes)
-                .max()
-                .unwrap_or(0)
-        })
-        .fold(0, u64::saturating_add)
+        moved_bytes(self.program, self.timeline)
     }
 
     fn port(&self, output: &Output) -> Option<&Port> {
@@ -291,6 +280,23 @@ fn tasks_of_queues(program: &Program<'_>) -> Vec<usize> {
         .iter()
         .for_each(|t| tasks[t.queue.index()] += 1);
     tasks
+}
+
+/// Bytes that all transfers of a run moved, each counted once.
+pub fn moved_bytes(program: &Program<'_>, timeline: &Timeline) -> u64 {
+    let done = timeline
+        .tasks
+        .iter_enumerated()
+        .filter(|(_, record)| record.state == State::Done);
+    done.map(|(task, _)| {
+        program
+            .demands(task)
+            .iter()
+            .map(|d| d.bytes)
+            .max()
+            .unwrap_or(0)
+    })
+    .fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

@@ -258,25 +258,21 @@ fn common(a: &[(u64, u64)], b: &[(u64, u64)]) -> Overlap {
 
 /// How a task hangs together with others.
 pub(crate) fn connections(program: &Program<'_>, task: TaskId) -> String {
-    let list = |names: Vec<String>, none: &str| {
-        if names.is_empty() {
-            none.to_owned()
-        } else {
-            names.join(", ")
-        }
-    };
-    let waits = program
-        .waits(task)
-        .iter()
-        .map(|w| program.syncs[w.sync].name.clone())
-        .collect();
+    let waits = program.waits(task).iter();
+    let waits: Vec<&str> = waits.map(|w| &*program.syncs[w.sync].name).collect();
     let signals = program.signals(task).iter().filter_map(|s| match s.action {
-        Action::Add(sync, _) | Action::Produce(sync) => Some(program.syncs[sync].name.clone()),
+        Action::Add(sync, _) | Action::Produce(sync) => Some(&*program.syncs[sync].name),
         Action::Consume(_) | Action::Configure(_) | Action::Release(_) => None,
     });
-    format!(
-        "waits for {}, and signals {}",
-        list(waits, "nothing but its queue"),
-        list(signals.collect(), "nothing")
-    )
+    let signals: Vec<&str> = signals.collect();
+    match (waits.join(", "), signals.join(", ")) {
+        (waits, signals) if waits.is_empty() && signals.is_empty() => {
+            "has no waits beyond its queue order and gives no signal".to_owned()
+        }
+        (waits, signals) if waits.is_empty() => {
+            format!("has no waits beyond its queue order; signals {signals}")
+        }
+        (waits, signals) if signals.is_empty() => format!("waits for {waits}; gives no signal"),
+        (waits, signals) => format!("waits for {waits}; signals {signals}"),
+    }
 }

@@ -23,7 +23,7 @@ chipless_model::rules! {
         "the program model: memory, synchronisation and accesses";
     READ_BEFORE_WRITE Fault Error Proof "read-before-write" "an output depends on bytes that nothing has written"
         "Inputs, constants and state hold bytes before the program starts; every other byte is undefined until a task has written it. The bytes named were written by no task that comes before the reader in the program's order, so that it reads what an earlier program left there, and an output or what a task does depends on them: the result differs from run to run. Undefined bytes that reach no output, such as padding that meets absent weights, are not reported."
-        "Look for the transfer that should have brought the bytes: it is missing, goes elsewhere, is too short, or is not ordered before the reader."
+        "Find the transfer that should fill this range. It may be missing, target another address, be too short, or lack a barrier or semaphore before this read."
         "the program model: memory, synchronisation and accesses";
     STALE_READ Fault Error Proof "stale-read" "a task reads a tensor of which a part is left over from an older one"
         "On-chip memory is used again and again. The task reads bytes of one tensor together with bytes of another one that was written over a part of the first after that had been read: the newer tensor is not complete, and what is missing still holds the old bytes. An output or an address depends on them."
@@ -35,11 +35,11 @@ chipless_model::rules! {
         "the program model: memory, synchronisation and accesses";
     RACE_READ_WRITE Fault Error Proof "race-read-write" "a task reads bytes while another may write them"
         "One task reads and another writes the same bytes, and no chain of queue order, barriers, semaphores, events or releases leads from one to the other. The reader gets the bytes from before or after the write, or some of each, depending on timing. It is the usual consequence of a missing wait or signal: data used before its transfer has completed, or a slot reused before its last reader has finished."
-        "Let the later one of the two wait for a barrier or semaphore that the earlier one signals."
+        "Make the later task wait for a barrier or semaphore that the earlier one signals when it is done."
         "the program model: memory, synchronisation and accesses";
     RACE_DUPLICATE Fault Warning Proof "race-duplicate-write" "two transfers of one kind write the same bytes, and nothing orders them"
         "Two transfers with the same operation and the same steps copy from two tiles to overlapping bytes. Compilers do that for rows that both tiles hold (halos): then both write the same values, and the order does not matter. Whether the values are the same is not proven."
-        "Nothing, if the rows are duplicates. Otherwise order the two transfers."
+        "If the rows are copies of the same data, allow this code (`--allow race-duplicate-write`). Otherwise order the two transfers."
         "the program model: memory, synchronisation and accesses";
     CONSTANT_WRITTEN Fault Error Proof "constant-written" "a task writes bytes that must not change"
         "Constants keep their bytes for every inference, and inputs belong to the host. A program that writes them works once."
@@ -47,7 +47,7 @@ chipless_model::rules! {
         "the program model: memory, synchronisation and accesses";
     OUTPUT_NOT_WRITTEN Fault Error Proof "output-not-written" "bytes of an output are never written"
         "The host reads the whole tensor when the program is done. Bytes that no task writes hold whatever was there before."
-        "Look for the transfer that is missing or too short."
+        "Find the transfer that should write these bytes: it may be missing, too short, or target another address."
         "the program model: memory, synchronisation and accesses";
     COMPLETION_BEFORE_OUTPUT Fault Error Proof "completion-before-output" "the program may report that it is done before its output is written"
         "The host takes the outputs as soon as the completion barrier is lit. A task that writes an output must come before that: it produces the barrier, or something that produces the barrier waits for it."
@@ -91,7 +91,7 @@ chipless_model::rules! {
         "the program model: memory, synchronisation and accesses";
     DEADLOCK Fault Error Proof "deadlock" "the program gets stuck"
         "Nothing can move and work is left: every queue that has work waits for a condition that does not hold, and no task that could make it hold can run. On hardware the inference hangs until a watchdog resets the device."
-        "Follow the ring, or the missing signal, that the finding names."
+        "Follow the tasks above in order: one of them waits for a signal that can only come after itself, or that no task gives. Remove that wait, or give the signal earlier."
         "the program model: memory, synchronisation and accesses";
     NEVER_RELEASED Fault Error Proof "never-released" "work that nothing releases"
         "Tasks run when their piece of the queue is released: before the start, by a task, or by a barrier that retires. These tasks belong to a piece that nothing releases, so that they never run."

@@ -21,7 +21,7 @@ static OPTIONS: &[OptionSpec] = &[OptionSpec {
     name: "runtime",
     kind: OptionKind::Text,
     value: "NAME",
-    help: "Whether this runtime would take the file: the name of a known one, or its mask of feature bits",
+    help: "Check whether this runtime accepts the file. A known name, or a mask of feature bits",
     commands: &["check"],
     is_repeated: false,
 }];

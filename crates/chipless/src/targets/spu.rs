@@ -31,7 +31,7 @@ static OPTIONS: &[OptionSpec] = &[OptionSpec {
     name: "rules",
     kind: OptionKind::Choice(RULE_SETS),
     value: "RULES",
-    help: "Whose rules an IOSpec is judged by; those of its text without",
+    help: "Rules to judge an IOSpec by. Default: those of its text",
     commands: &["check", "drive", "host", "convert", "diff"],
     is_repeated: false,
 }];

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Makes, changes and compares architecture graphs.
+/// Create, modify and compare fabrics (ADG).
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -38,7 +38,7 @@ enum Command {
     Diff(DiffArguments),
 }
 
-/// Makes a fabric.
+/// Create a fabric.
 #[derive(Args, Debug)]
 struct NewArguments {
     /// Its shape.
@@ -76,7 +76,7 @@ enum Kind {
     Mesh,
 }
 
-/// Changes a fabric; changes are made in their order.
+/// Modify a fabric; changes apply in order.
 #[derive(Args, Debug)]
 struct EditArguments {
     /// The fabric.
@@ -103,7 +103,7 @@ const CHANGES: [(&str, &str, &str); 3] = [
     (
         "set",
         "ELEMENT.KEY=VALUE",
-        "Sets a field of an element, named as in the file; values of a list are separated by commas",
+        "Set a field of an element, named as in the file",
     ),
 ];
 
@@ -150,7 +150,7 @@ impl FromArgMatches for Changes {
     }
 }
 
-/// Compares two fabrics.
+/// Compare two fabrics.
 #[derive(Args, Debug)]
 struct DiffArguments {
     /// A fabric.

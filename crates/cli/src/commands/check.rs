@@ -8,30 +8,43 @@ use crate::policy::PolicyOptions;
 use crate::terminal;
 use chipless::spu::iospec::{self, Expected};
 use chipless::{Checked, Options, Policy};
-use chipless_report::findings::{Checked as Shown, FileReport, Report};
-use chipless_report::{github, sarif};
+use chipless_report::findings::{Checked as Shown, FileReport, Report, Statistics};
+use chipless_report::{github, gitlab, junit, sarif};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
-/// What is wrong with a program: its file, its tasks, its barriers.
+/// Check a program for errors.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Program files of any target, folders of them, patterns, or `-` for standard input.
+    /// Files or folders to check, patterns, or `-` for stdin.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// How to print what was found.
+    /// Output format.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// The program that the contracts (IOSpecs) are for, of any target: names, lengths, precisions and scales must agree.
+    /// Check IOSpecs against this program.
+    ///
+    /// Names, lengths, precisions and scales must agree. The program may be of any target.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// The same as --format json.
+    /// Short for --format json.
     #[arg(long, conflicts_with = "format")]
     json: bool,
     /// Every finding in full, instead of five of each kind.
     #[arg(long)]
     all: bool,
+    /// Show the bytes of each task that a finding names, too.
+    #[arg(long, short)]
+    verbose: bool,
+    /// Print how often each code was found, not the findings.
+    #[arg(long)]
+    statistics: bool,
+    /// Exit with 0 even if errors are found.
+    ///
+    /// Files that cannot be read still end with 2.
+    #[arg(long)]
+    exit_zero: bool,
     #[command(flatten)]
     policy: PolicyOptions,
     #[command(flatten)]
@@ -40,7 +53,7 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Format {
-    /// For people, with a picture of the place in the file.
+    /// Text, with the place in the file.
     #[default]
     Human,
     /// One object with all files and findings.
@@ -49,6 +62,10 @@ enum Format {
     Sarif,
     /// Lines that GitHub shows beside the files of a pull request.
     Github,
+    /// JUnit XML, a test suite for each file.
+    Junit,
+    /// GitLab Code Quality (JSON).
+    Gitlab,
 }
 
 const EXAMPLES: &str = "\
@@ -58,6 +75,8 @@ Examples:
   chipless check --format sarif model.blob > model.sarif
   chipless check models/                             every program in a folder
   chipless check --allow 'npu-several-*' --deny race-duplicate-write model.blob
+  chipless check --format junit models/ > chipless.xml   for CI systems that read JUnit
+  chipless check --statistics models/                how often each code was found
   chipless check --allow-file known.txt model.blob   lines of `CODE [GLOB]  # reason`
   chipless explain deadlock           what a finding means and how to mend it
   chipless check iospec.yaml --program model.pt    does the contract fit its program
@@ -129,15 +148,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         exit = exit.max(file.exit);
         left_out += file.left_out;
         match format {
+            _ if arguments.statistics => finished.push(file),
             Format::Human => {
                 let paint = terminal::out();
                 terminal::print(
-                    &(file.shown().text(paint, arguments.all) + &file.shown().verdict(paint)),
+                    &(file.shown().text(paint, arguments.all, arguments.verbose)
+                        + &file.shown().verdict(paint)),
                 )?;
             }
             Format::Github => terminal::print(&github::annotations(&file.report()))?,
-            Format::Json | Format::Sarif => finished.push(file),
+            Format::Json | Format::Sarif | Format::Junit | Format::Gitlab => finished.push(file),
         }
+    }
+    if arguments.exit_zero && exit == Exit::Wrong {
+        exit = Exit::Done;
+    }
+    if arguments.statistics {
+        print_statistics(format, &finished)?;
+        return Ok(exit);
     }
     let checked = finished.iter().map(Finished::shown);
     match (format, left_out) {
@@ -154,8 +182,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             finished.iter().map(Finished::report).collect(),
         ))?,
         Format::Sarif => terminal::print_json(&sarif::log(checked, exit != Exit::Unusable))?,
+        Format::Junit => {
+            let reports: Vec<_> = finished.iter().map(Finished::report).collect();
+            terminal::print(&junit::report(&reports))?;
+        }
+        Format::Gitlab => {
+            let reports: Vec<_> = finished.iter().map(Finished::report).collect();
+            terminal::print_json(&gitlab::issues(&reports))?;
+        }
     }
     Ok(exit)
+}
+
+/// How often each code was found, the most frequent of each severity first.
+fn print_statistics(format: Format, finished: &[Finished]) -> Result<(), Failure> {
+    let findings = finished.iter().flat_map(|file| &file.checked.findings);
+    let statistics = Statistics::of(findings);
+    match format {
+        Format::Human => terminal::print(&statistics.text(terminal::out())),
+        Format::Json => terminal::print_json(&statistics),
+        _ => Err(Failure::misuse(
+            "--statistics",
+            "expected --format human or json beside it: the other formats have a place for each finding",
+        )),
+    }
 }
 
 /// What a program says of its inputs and outputs.

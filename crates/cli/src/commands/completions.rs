@@ -8,7 +8,7 @@ use clap::{Arg, Args, Command, CommandFactory};
 use clap_complete::{Shell, generate};
 use std::path::{Path, PathBuf};
 
-/// A script that lets a shell complete commands, options and codes of findings; or the help of all commands as manual pages or in Markdown.
+/// Print shell completions, or write manual pages.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

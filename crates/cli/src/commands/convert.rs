@@ -7,12 +7,14 @@ use crate::{files, terminal};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Write a file in the present form of its format.
+/// Convert a file to the current form of its format.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A schedule of any dialect (gemini), an IOSpec of either dialect, a .femto container, whose IOSpec comes out, or a graph (.pt), whose
-    /// plan comes out (spu).
+    /// File to convert.
+    ///
+    /// A schedule of any dialect (gemini); an IOSpec of either dialect; a .femto container, which gives its IOSpec; a graph (.pt), which gives its
+    /// plan (spu).
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Write to this file instead of standard output.

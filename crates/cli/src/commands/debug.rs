@@ -21,28 +21,36 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A program file of any target; with --dap the editor names it.
+    /// A program file of any target.
+    ///
+    /// With --dap the editor names it.
     #[arg(value_name = "FILE", required_unless_present_any = ["dap", "dap_port"])]
     file: Option<PathBuf>,
-    /// Execute the commands of this file, a line each; of standard input for `-`.
+    /// Execute commands from a file, or `-` for stdin.
+    ///
+    /// One command a line.
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// Answer each command of the script with one JSON object on a line.
+    /// Answer each script command with one JSON line.
     #[arg(long, requires = "script")]
     json: bool,
-    /// Speak the Debug Adapter Protocol over standard input and output, for editors.
+    /// Speak the Debug Adapter Protocol over stdin and stdout.
+    ///
+    /// For editors such as VS Code, Neovim and Emacs.
     #[arg(long, conflicts_with = "script")]
     dap: bool,
     /// The same on this port of 127.0.0.1, for one client.
     #[arg(long, value_name = "N", conflicts_with_all = ["script", "dap"])]
     dap_port: Option<u16>,
-    /// Data of an input, by the name that `info` gives it; once for each input. Inputs without get random data.
+    /// Input data: NAME=FILE.npy, repeatable.
+    ///
+    /// An input that you do not pass is filled with seeded random data.
     #[arg(long = "input", value_name = "NAME=FILE.npy")]
     inputs: Vec<String>,
     /// Seed of the random data.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// The order in which tasks run: as the machine times them, or random.
+    /// Task order: `timed`, or `random:SEED`.
     #[arg(long, value_name = "timed|random:SEED", default_value = "timed", value_parser = order)]
     order: Order,
     /// Debug the program even if errors are found before.

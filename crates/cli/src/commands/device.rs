@@ -12,47 +12,61 @@ use chipless_model::{Program, Storage};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Simulate many programs and contexts on one device: latencies, shares, preemptions, and where the time goes.
+/// Simulate programs and contexts that share one NPU.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// What runs when: contexts, streams of jobs, figures that are replaced.
+    /// Workload file: contexts, job streams, changed parameters.
     #[arg(value_name = "WORKLOAD.yaml", required_unless_present = "calibrate")]
     workload: Option<PathBuf>,
     /// Write a line of JSON for each job.
     #[arg(long, value_name = "FILE.jsonl")]
     jobs: Option<PathBuf>,
-    /// Those lines have start and end of each task of synthetic programs.
+    /// Add the start and end of each synthetic task to the jobs.
     #[arg(long, requires = "jobs")]
     job_tasks: bool,
-    /// Execute the programs of files, and write the outputs of the first job of each stream to DIR/STREAM/NAME.npy.
+    /// Execute file programs and write their outputs here.
+    ///
+    /// The outputs of the first job of each stream go to DIR/STREAM/NAME.npy. Default: programs are only timed.
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
-    /// Write a trace for the Perfetto UI: a process for each context.
+    /// Write a Perfetto trace, one process per context.
     #[arg(long, value_name = "FILE.pftrace")]
     trace: Option<PathBuf>,
     /// Write the result as a page.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// Another figure, as `set` of the workload has it. May be given several times.
+    /// Override a parameter, as `set` of the workload does.
+    ///
+    /// Repeatable. Example: --set ddr.bandwidth=60e9
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// One simulation more, with another figure: a value or a factor (`ddr.bandwidth=0.5x`). May be given several times.
+    /// Simulate again with one parameter changed.
+    ///
+    /// A value or a factor, such as `ddr.bandwidth=0.5x`. Repeatable; each change is simulated by itself.
     #[arg(long = "what-if", value_name = "KEY=VALUE")]
     what_if: Vec<String>,
     /// A machine file in place of the workload's machine.
     #[arg(long, value_name = "FILE.toml")]
     machine: Option<String>,
-    /// Seed of arrivals, jitter and inputs, in place of the workload's.
+    /// Seed of arrivals, jitter and inputs.
+    ///
+    /// Default: the workload's own.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Arrivals happen before it, in place of the workload's duration.
+    /// Stop arrivals after this time.
+    ///
+    /// Default: the workload's own duration.
     #[arg(long, value_name = "TIME")]
     duration: Option<String>,
-    /// Threads that simulate; as many as there are processors without. The result is the same.
+    /// Number of simulation threads.
+    ///
+    /// Default: one per processor. The result does not depend on it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// Fit figures to published latencies: a table of networks, each with a program.
+    /// Fit parameters to published latencies.
+    ///
+    /// FILE is a table of networks, each with its program and its latency. See docs/npu-device.md.
     #[arg(long, value_name = "SILICON.json", conflicts_with = "workload")]
     calibrate: Option<PathBuf>,
     #[command(flatten)]

@@ -10,7 +10,9 @@ use chipless_report::diff::Difference;
 use clap::Args;
 use std::path::PathBuf;
 
-/// What changed between two programs of one target: tasks by meaning, constants, interface, memory.
+/// Compare two programs of one target by meaning.
+///
+/// Shows changed tasks, constants, interface and memory.
 ///
 /// Tasks are matched by what they do and where their data come from. Dates, names of builds, addresses and orders that no result depends on
 /// do not count. Contracts (`IOSpecs`) and other files without tasks are compared entry by entry.
@@ -23,16 +25,27 @@ pub(crate) struct Arguments {
     /// The other one, of the same target.
     #[arg(value_name = "B")]
     second: PathBuf,
-    /// Tell why the one takes longer, layer by layer; the parts add up to the difference.
+    /// Show which layers take longer and why.
+    ///
+    /// The contributions add up to the difference of the latencies.
     #[arg(long)]
     time: bool,
-    /// Execute both on the same inputs and find the first task that writes other numbers.
+    /// Exit with 1 only if B is slower by more than this.
+    ///
+    /// A gate for CI; implies --time. Example: --max-regression 3%
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    max_regression: Option<f64>,
+    /// Execute both and find the first task that differs.
+    ///
+    /// Both programs get the same inputs.
     #[arg(long)]
     values: bool,
     /// Seed of the random inputs of --values.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// An option that holds for B only: `map=b.json`, `set=clock.dpu=2x`. May be given several times.
+    /// Set an option for B only.
+    ///
+    /// Repeatable. Examples: --other map=b.json, --other set=clock.dpu=2x
     #[arg(long, value_name = "NAME=VALUE")]
     other: Vec<String>,
     #[command(flatten)]
@@ -45,6 +58,7 @@ const EXAMPLES: &str = "\
 Examples:
   chipless diff old.blob new.blob
   chipless diff old.blob new.blob --time       which layers became slower, and why
+  chipless diff old.blob new.blob --max-regression 3%   for CI: exit 1 if the new one is slower by more
   chipless diff old.neff new.neff --values     the first task with other numbers
   chipless diff a.dfg b.dfg --map a.json --other map=b.json
   chipless diff a.yaml b.yaml                  two IOSpecs
@@ -52,7 +66,7 @@ Examples:
 
 JSON is explained in docs/json.md.
 
-Exit status: 0 they mean the same, 1 they differ, 2 they cannot be compared.";
+Exit status: 0 they mean the same, 1 they differ, 2 they cannot be compared. With --max-regression: 0 B is not slower by more than that, 1 it is.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // Whatever keeps the two from being compared, even what is wrong with one of them, is no difference.
@@ -73,11 +87,40 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     } else {
         terminal::print(&difference.text(&names[0], &names[1], terminal::out()))?;
     }
+    if let Some(most) = arguments.max_regression {
+        return Ok(regression(&names, &difference, most));
+    }
     Ok(if difference.equal {
         Exit::Done
     } else {
         Exit::Wrong
     })
+}
+
+/// `3%` or `3`.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse();
+    let number = number.ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
+    number.ok_or_else(|| "expected a percentage from 0 on, such as 3%".to_owned())
+}
+
+/// Whether the second program takes too long, which is said.
+fn regression(names: &[String; 2], difference: &Difference, most: f64) -> Exit {
+    let Some(time) = &difference.time else {
+        let text = "--max-regression: expected two programs that can be timed, found files without tasks\n";
+        terminal::complain(text);
+        return Exit::Unusable;
+    };
+    let more = (time.latency_b_ns / time.latency_a_ns - 1.0) * 100.0;
+    // Half a picosecond in a thousand years of rounding is no regression.
+    if !(more.is_finite() && more > most + 1e-9) {
+        return Exit::Done;
+    }
+    let [a, b] = names;
+    terminal::complain(&format!(
+        "{b}: takes {more:.1} % longer than {a}; --max-regression allows {most} %\n"
+    ));
+    Exit::Wrong
 }
 
 fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
@@ -101,7 +144,7 @@ fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
         second.expect(target, &format!("a second file of target {target}"))?;
     }
     let wanted = Wanted {
-        time: arguments.time,
+        time: arguments.time || arguments.max_regression.is_some(),
         values: arguments.values.then_some(arguments.seed),
     };
     first.with_document(&options, |a| {

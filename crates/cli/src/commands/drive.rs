@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Write to and read from a program as a host does, and see what its IOSpec says of each call.
+/// Drive an IOSpec as a host does, call by call.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 #[expect(
@@ -33,25 +33,32 @@ pub(crate) struct Arguments {
     /// An IOSpec (YAML), or a .femto container, whose own is taken.
     #[arg(value_name = "SPEC")]
     spec: PathBuf,
-    /// The steps: YAML, JSON, one JSON object a line, or words. `-` is standard input to its end; without a script each line of
-    /// standard input is a step that is taken as it comes.
+    /// Steps to take, or `-` for standard input.
+    ///
+    /// YAML, JSON, one JSON object a line, or words. Default: each line of standard input is a step, taken as it arrives.
     #[arg(long, short, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// The program behind the contract, of any target, with the options that `chipless run` takes for it. Reads then give its numbers.
+    /// Program behind the contract, of any target.
+    ///
+    /// Reads then return its values. Options of `chipless run` for that program are accepted.
     #[arg(long, short, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Answer each line of standard input at once, with one JSON object on a line: for programs that talk to this one.
+    /// Answer each input line with one JSON object.
+    ///
+    /// For programs that talk to this one.
     #[arg(long, conflicts_with_all = ["script", "format"])]
     lines: bool,
     /// The words on the wire, header first, as 32-bit halves.
     #[arg(long)]
     wire: bool,
-    /// Values are reals: written ones are quantised by scale and zero point, read ones dequantised.
+    /// Treat values as real numbers.
+    ///
+    /// Written values are quantised by scale and zero point; read values are dequantised.
     #[arg(long)]
     quantize: bool,
     #[command(flatten)]
     answer: OutputOptions,
-    /// Print the application that `chipless host` writes, in C, and do nothing else.
+    /// Print the C application of `chipless host` and exit.
     #[arg(long, conflicts_with_all = ["script", "program", "wire", "quantize"])]
     host_code: bool,
     #[command(flatten)]

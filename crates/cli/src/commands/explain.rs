@@ -7,13 +7,15 @@ use chipless_model::Rule;
 use chipless_report::explain::{self, RuleReport, RulesReport};
 use clap::Args;
 
-/// What a finding means and how to mend it.
+/// Explain a finding and how to fix it.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The code of the finding, as it stands in brackets behind `error` or `warning`. Without it, all codes are listed.
+    /// Code of the finding. Default: list all codes.
+    ///
+    /// It stands in brackets behind `error` or `warning`.
     code: Option<String>,
-    /// All codes with everything there is to say about them, as one page of Markdown.
+    /// Print all codes as one Markdown page.
     #[arg(long, conflicts_with_all = ["code", "format", "json"])]
     markdown: bool,
     #[command(flatten)]

@@ -25,32 +25,44 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Finds the spatial accelerator on which a set of kernels runs best within a budget.
+/// Search for the best fabric within a budget.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The kernels, each with a weight and its variants: `workloads: [{name, weight, variants: [FILE.dfg, …]}]`.
+    /// Kernels to optimise for (YAML).
+    ///
+    /// `workloads: [{name, weight, variants: [FILE.dfg, …]}]`
     #[arg(value_name = "WORKLOADS.yaml")]
     workloads: PathBuf,
-    /// The fabric to begin with; a mesh of 5 × 5 elements that know every operation of the kernels, where it is silent.
+    /// Fabric to start from.
+    ///
+    /// Default: a mesh of 5 × 5 elements, or larger, that knows every operation of the kernels.
     #[arg(long, value_name = "FILE.json")]
     start: Option<PathBuf>,
-    /// What a design may take: `vu9p`, or bounds like `lut=200000,dsp=500` or `mm2=1.5,mw=400`.
+    /// Resources that a design may use.
+    ///
+    /// `vu9p`, or bounds such as `lut=200000,dsp=500` or `mm2=1.5,mw=400`.
     #[arg(long, value_name = "BUDGET")]
     budget: String,
     /// How long to search: `90s`, `10m`, `2h`.
     #[arg(long, value_name = "TIME", default_value = "10m")]
     time: String,
-    /// Ends after so many changes; then the result does not depend on time.
+    /// Stop after this many changes.
+    ///
+    /// The result then does not depend on time. Default: until --time is up.
     #[arg(long, value_name = "N")]
     moves: Option<u64>,
     /// Seed of the random choices.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Threads; what is found after so many changes does not depend on them.
+    /// Number of threads.
+    ///
+    /// Default: one per processor. With --moves the result does not depend on it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
-    /// What is not changed: `elements`, `switches`, `links`, `operations`, `widths`, `depths`, `ports`, `memories`, `system`.
+    /// Parts that must not change.
+    ///
+    /// Any of `elements`, `switches`, `links`, `operations`, `widths`, `depths`, `ports`, `memories`, `system`.
     #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
     freeze: Vec<String>,
     /// Goes on from what is in the directory.
@@ -59,7 +71,7 @@ pub(crate) struct Arguments {
     /// No search: what the start reaches.
     #[arg(long, conflicts_with_all = ["resume", "moves"])]
     score: bool,
-    /// Where to write the fabric, the mappings, the log and the report.
+    /// Directory for the fabric, mappings, log and report.
     #[arg(long, short, value_name = "DIR", required_unless_present = "score")]
     output: Option<PathBuf>,
     #[command(flatten)]

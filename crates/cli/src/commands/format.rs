@@ -8,7 +8,7 @@ use chipless_model::Limits;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Writes a dataflow graph (DFG) in its canonical form.
+/// Format a dataflow graph (DFG).
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

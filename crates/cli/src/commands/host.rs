@@ -7,7 +7,7 @@ use chipless::spu::iospec::{Document, HostFile, RuleSet, host};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Write the firmware of a contract in C, with a stand-in for the chip's library that runs the model here.
+/// Write host firmware in C for an IOSpec.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -17,7 +17,9 @@ pub(crate) struct Arguments {
     /// The directory that the files are written to.
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
-    /// The program behind the contract, of any target, with the options that `chipless run` takes for it. Without it outputs are zeros.
+    /// Program behind the contract, of any target.
+    ///
+    /// Options of `chipless run` for that program are accepted. Default: outputs are zeros.
     #[arg(long, short, value_name = "FILE")]
     program: Option<PathBuf>,
     #[command(flatten)]

@@ -16,20 +16,24 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What a file is: target, version, inputs and outputs, how many of what.
+/// Show a program's format, inputs, outputs and sizes.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Program files of any target (which one it is is seen from the content), folders of them, patterns, or `-` for standard input.
+    /// Files or folders, patterns, or `-` for stdin.
+    ///
+    /// Chipless detects the format from a file's content.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The file's own structures as a tree, with their offsets.
     #[arg(long)]
     raw: bool,
-    /// The memory that a load takes on each core: code, constants, tensors, scratchpad, rings (neuron).
+    /// Show the memory that a load takes on each core (neuron).
+    ///
+    /// Code, constants, tensors, scratchpad, rings.
     #[arg(long, conflicts_with = "raw")]
     memory: bool,
-    /// What an architecture graph takes of an FPGA (Xilinx VU9P) and as silicon, by part: an estimate (dsa).
+    /// Estimate FPGA and silicon area of a fabric, by part (dsa).
     #[arg(long, conflicts_with_all = ["raw", "memory"])]
     resources: bool,
     #[command(flatten)]

@@ -8,15 +8,16 @@ use chipless::spu::{iospec, yaml};
 use clap::Args;
 use std::path::PathBuf;
 
-/// The IOSpec of a program's interface.
+/// Print the IOSpec of a program's interface.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A program file of any target.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Data of an input, for programs that are as long as their inputs (dsa); may be given several times. Without any, a dataflow graph is
-    /// taken with 256 rows, or fewer if they are very wide.
+    /// Input data, for programs whose length follows it (dsa).
+    ///
+    /// NAME=FILE.npy, repeatable. Default: 256 rows, or fewer if rows are very wide.
     #[arg(long = "input", value_name = "NAME=FILE.npy")]
     inputs: Vec<String>,
     /// Write to this file instead of standard output.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Tables of vendor kernels.
+/// Manage tables of vendor kernels.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -20,11 +20,11 @@ enum Command {
     Import(Import),
 }
 
-/// Name the SHAVE kernels of an NPU compiler or driver.
+/// Import SHAVE kernel names from a compiler or driver.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 struct Import {
-    /// A library that holds the kernels, such as the vendor's compiler.
+    /// Library with the kernels, such as the vendor's compiler.
     #[arg(value_name = "LIBRARY")]
     library: PathBuf,
     /// Write the table to this file.

@@ -20,22 +20,24 @@ use std::io::{self, BufWriter, Write};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// Disassembly: the tasks of a program by queue, with what they wait for, touch and signal.
+/// Disassemble: tasks by queue, with waits and accesses.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A program file of any target.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Queues or tasks to list, such as `dpu0`, `dpu0[3]`, `'dpu*'` or `'dpu0[1..3]'` (both ends included); all of them without.
+    /// Queues or tasks to list. Default: all.
+    ///
+    /// Examples: `dpu0`, `dpu0[3]`, `'dpu*'`, `'dpu0[1..3]'` (both ends included).
     #[arg(value_name = "NAME")]
     tasks: Vec<String>,
     #[command(flatten)]
     answer: OutputOptions,
-    /// Show the descriptors of each task field by field: bits, value, meaning (npu).
+    /// Show each descriptor field: bits, value, meaning (npu).
     #[arg(long)]
     registers: bool,
-    /// Assembler text of the whole program, which `pack` turns back into the same instructions (neuron).
+    /// Print assembler text that `pack` turns back (neuron).
     #[arg(long, conflicts_with_all = ["names", "format"])]
     asm: bool,
     #[command(flatten)]

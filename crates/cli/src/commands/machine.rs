@@ -10,14 +10,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The figures of a target's machine: clocks, rates, latencies, each with its unit and where it comes from.
+/// Print a target's machine parameters with sources.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A target, or one of its machines.
     #[arg(value_name = "TARGET")]
     target: String,
-    /// Print the machine file, to be edited and given back with --machine.
+    /// Print the machine file, to edit and pass with --machine.
     #[arg(long, conflicts_with_all = ["format", "json"])]
     toml: bool,
     #[command(flatten)]

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Places and routes a dataflow graph on a spatial accelerator, or judges a mapping.
+/// Place and route a dataflow graph, or check a mapping.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -33,10 +33,14 @@ pub(crate) struct Arguments {
     /// The accelerator's architecture graph.
     #[arg(long, value_name = "FILE.json")]
     adg: PathBuf,
-    /// Judges this mapping instead of making one: the scheduler's `sched_adg.json`, or a header of configuration words.
+    /// Judge this mapping instead of searching for one.
+    ///
+    /// The scheduler's `sched_adg.json`, or a header of configuration words.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "jobs", "time_limit", "objective"])]
     check: Option<PathBuf>,
-    /// Seed of the random choices; the same seed gives the same mapping.
+    /// Seed of the random choices.
+    ///
+    /// The same seed gives the same mapping.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Threads; the mapping does not depend on them.
@@ -48,16 +52,20 @@ pub(crate) struct Arguments {
     /// What counts once a mapping is legal and without mismatch.
     #[arg(long, value_enum, default_value_t)]
     objective: Goal,
-    /// How long to look for something better, as a multiple of what is usual.
+    /// How long to search, as a multiple of the default.
     #[arg(long, value_name = "N", default_value_t = 1)]
     effort: u32,
-    /// Formulas of the performance estimate: the scheduler's own, or with its oddities mended.
+    /// Formulas of the performance estimate.
+    ///
+    /// `peer` is the scheduler's own; the default corrects its known errors.
     #[arg(long, value_enum, default_value_t)]
     model: Formulas,
-    /// Writes the mapping in the layout of the scheduler's `sched_adg.json`.
+    /// Write the mapping as `sched_adg.json`.
     #[arg(long, short, value_name = "FILE.json")]
     output: Option<PathBuf>,
-    /// Writes the configuration words as a header; with --model peer as the scheduler encodes them.
+    /// Write the configuration words as a C header.
+    ///
+    /// With --model peer they are encoded as the scheduler does.
     #[arg(long, value_name = "FILE.bits.h")]
     bits: Option<PathBuf>,
     /// Draws the mapping over the fabric.

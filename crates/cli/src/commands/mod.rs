@@ -132,7 +132,7 @@ fn told(
         parts,
         findings: &errors,
     };
-    let text = checked.text(terminal::err(), false);
+    let text = checked.text(terminal::err(), false, false);
     let findings = serde_json::to_value(FileReport::from(&checked).findings);
     Told {
         text: format!("{path}: {}\n\n{}\n", failure.message, text.trim_end()),

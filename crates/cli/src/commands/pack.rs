@@ -9,22 +9,26 @@ use chipless_model::Limits;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Takes a container (NEFF) apart: its members and its header, as files.
+/// Extract a NEFF into a directory.
 #[derive(Args, Debug)]
 #[command(after_help = UNPACK_EXAMPLES)]
 pub(crate) struct UnpackArguments {
     /// A NEFF.
     file: PathBuf,
-    /// Where its members go: an empty directory, made if it is not there. The header goes to neff-header.json.
+    /// Empty or new directory for the members.
+    ///
+    /// The header goes to neff-header.json.
     directory: PathBuf,
 }
 
-/// Makes a container (NEFF) of a directory that `unpack` wrote, or of assembler text.
+/// Build a NEFF from a directory or from assembler text.
 #[derive(Args, Debug)]
 #[command(after_help = PACK_EXAMPLES)]
 pub(crate) struct PackArguments {
-    /// A directory with the members, and neff-header.json with the header's fields; without it, those of a program for one core.
-    /// Or a program as assembler text, in a file.
+    /// Directory of members, or assembler text.
+    ///
+    /// A directory that `unpack` wrote, with neff-header.json; without that file the header is that of a program for one core. Or a file of
+    /// assembler text.
     source: PathBuf,
     /// The NEFF to write.
     file: PathBuf,

@@ -10,20 +10,23 @@ use chipless_report::page::Served;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// A page that shows where the time of a run goes, or pictures of a schedule, a fabric or a contract.
+/// Write a page that shows where time goes, or pictures.
 ///
-/// A name that ends in .html gets one self-contained page: summary, timeline, memory, tables, pictures. It asks for nothing from any network.
+/// Pass `-o PAGE.html` for the page: summary, timeline, memory, tables, pictures. It is self-contained: it loads nothing from the network.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A program file of any target; for pictures a schedule (gemini), an architecture graph (dsa), a contract or its program (spu).
+    /// Program to report on.
+    ///
+    /// A page is made of any program; pictures of schedules (gemini), fabrics and graphs (dsa), contracts and their programs (spu).
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Write a page (.html) or pictures: as SVG to this file if its name ends in .svg and there is one picture, else each to NAME.svg in
-    /// this directory.
+    /// Page (.html), picture (.svg), or directory for pictures.
+    ///
+    /// A page is one self-contained file with summary, timeline, memory and tables. Default: pictures as text on stdout.
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// A second program of the same target, shown beside the first (only for a page).
+    /// Show a second program beside the first (pages only).
     #[arg(long, value_name = "OTHER")]
     against: Option<PathBuf>,
     #[command(flatten)]

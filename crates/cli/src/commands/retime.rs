@@ -22,14 +22,16 @@ fn latency(opened: &Opened, options: &Options, change: &str) -> Result<Option<Ti
     })
 }
 
-/// Other figures of the machine that a run is timed with.
+/// Other machine parameters that a run is timed with.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Other figures of the machine")]
+#[command(next_help_heading = "What if")]
 pub(super) struct Changes {
-    /// Time the program again with another figure of the machine: a value, or a factor (`clock.dpu=2x`). May be given several times, each by itself.
+    /// Re-run with one machine parameter changed.
+    ///
+    /// A value or a factor, such as `clock.dpu=2x`. Repeatable; each change is timed by itself.
     #[arg(long, value_name = "KEY=VALUE")]
     what_if: Vec<String>,
-    /// Time the program again with each figure of the machine twice as good, and rank what that wins.
+    /// Re-run with each parameter improved 2x and rank speed-ups.
     #[arg(long)]
     rank: bool,
 }

@@ -22,7 +22,7 @@ use crate::{files, terminal};
 pub(super) use calibrate::Calibrated;
 use chipless::spu::fqir::Runner;
 use chipless::spu::iospec::{self, RuleSet};
-use chipless::{Data, FailureKind, OpenDocument, Options, Policy};
+use chipless::{Budget, Data, FailureKind, OpenDocument, Options, Policy};
 use chipless_model::{Finding, Grade, Program, Storage, TaskId};
 use chipless_report::attribution::Attribution;
 use chipless_report::summary::Output;
@@ -40,17 +40,21 @@ use std::time::Instant;
 use steps::Steps;
 use tables::Tables;
 
-/// Execute a program and time it.
+/// Execute a program and estimate its timing.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A program file of any target.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Data of an input, by the name that `info` gives it; once for each input. Inputs without get random data.
+    /// Input data: NAME=FILE.npy, repeatable.
+    ///
+    /// `chipless info` lists the names. An input that you do not pass is filled with seeded random data.
     #[arg(long = "input", value_name = "NAME=FILE.npy")]
     inputs: Vec<String>,
-    /// Keep to the contract of this IOSpec: its inputs must be given, latched ones are 0 without.
+    /// Enforce this IOSpec.
+    ///
+    /// All inputs are required; latched inputs default to 0.
     #[arg(long, value_name = "SPEC.yaml", conflicts_with = "timing_only")]
     iospec: Option<PathBuf>,
     /// Seed of the random data.
@@ -59,28 +63,38 @@ pub(crate) struct Arguments {
     /// Write each output to NAME.npy in this directory.
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
-    /// Write the bytes that a task wrote to TASK.npy, in the output directory or the working directory. May be given several times.
+    /// Write what a task wrote to TASK.npy. Repeatable.
+    ///
+    /// The file goes to --output-dir, or to the working directory.
     #[arg(long = "dump", value_name = "TASK")]
     dumps: Vec<String>,
-    /// Compare the outputs with arrays: a directory of NAME.npy, or one FILE.npy. Other files are compared with the times: the text of a trace
-    /// (gemini), the compiler's schedule trace in JSON (npu).
+    /// Compare with expected arrays, or with planned times.
+    ///
+    /// A directory of NAME.npy or one FILE.npy is compared with the outputs. The text of a trace (gemini) or the compiler's schedule trace in JSON
+    /// (npu) is compared with the times.
     #[arg(long, value_name = "DIR|FILE.npy|TRACE")]
     compare: Option<PathBuf>,
     /// Find the first task that writes a NaN or an infinity.
     #[arg(long, conflicts_with = "timing_only")]
     find_nan: bool,
-    /// Refuse a program whose numbers rest on anything weaker: `proven` by compiled programs, `documented` by the vendor, `quoted` by third
-    /// parties, or `assumed`.
+    /// Refuse numbers that rest on weaker evidence than this.
+    ///
+    /// `proven` by compiled programs, `documented` by the vendor, `quoted` by third parties, or `assumed`.
     #[arg(long, value_name = "WORD", value_parser = grade, conflicts_with = "timing_only")]
     evidence: Option<Grade>,
-    /// Only keep time: no data are moved, no outputs come out. Inputs are taken where a program is as long as they are (dsa).
+    /// Estimate timing only; skip computing values.
+    ///
+    /// DSA programs still need inputs, whose length sets the trip count.
     #[arg(long, conflicts_with_all = ["output_dir", "dumps"])]
     timing_only: bool,
-    /// Tell of each node how its integers fare with these inputs: values that are clipped, addresses outside their table, sums that overflow 32
-    /// bits, and the error at the scales. A JSON file with steps (spu).
+    /// Report clipping and overflow of each node (spu).
+    ///
+    /// For each node: clipped values, out-of-range table indices, accumulator overflow, and the error at its scales. FILE is JSON with steps.
     #[arg(long, value_name = "INPUTS.json", conflicts_with_all = ["inputs", "iospec", "output_dir", "dumps", "timing_only", "trace", "order"])]
     calibrate: Option<PathBuf>,
-    /// Write the profiling buffer as the device leaves it, of a program compiled for profiling (npu).
+    /// Write the profiling buffer of the run (npu).
+    ///
+    /// The program must have been compiled with PERF_COUNT.
     #[arg(long, value_name = "FILE.bin")]
     profile: Option<PathBuf>,
     #[command(flatten)]
@@ -88,13 +102,21 @@ pub(crate) struct Arguments {
     /// Run the program even if errors are found before.
     #[arg(long)]
     no_verify: bool,
-    /// Threads that compute; as many as there are processors without.
+    /// Number of compute threads. Default: one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// The order in which tasks run, of those that the program allows: as the machine times them, or random. A verified program
-    /// gives the same outputs in all of them.
+    /// Task order: `timed`, or `random:SEED`.
+    ///
+    /// `timed` follows the simulated times; `random` picks any order that the program allows. A verified program gives the same outputs in all of
+    /// them.
     #[arg(long, value_name = "timed|random:SEED", default_value = "timed", value_parser = order, conflicts_with = "timing_only")]
     order: Order,
+    /// Exit with 1 if the run takes more than this.
+    ///
+    /// `latency=TIME`, `peak.MEMORY=SIZE` or a percentage of it, `moved=SIZE`; separate several by commas. Example: --budget
+    /// latency=2ms,peak.cmx=95%
+    #[arg(long = "budget", value_name = "QUANTITY=LIMIT", value_parser = budgets)]
+    budgets: Vec<Vec<Budget>>,
     #[command(flatten)]
     changes: Changes,
     #[command(flatten)]
@@ -103,6 +125,10 @@ pub(crate) struct Arguments {
     policy: PolicyOptions,
     #[command(flatten)]
     options: TargetOptions,
+}
+
+fn budgets(text: &str) -> Result<Vec<Budget>, String> {
+    Budget::parse(text)
 }
 
 fn grade(text: &str) -> Result<Grade, String> {
@@ -128,6 +154,7 @@ Examples:
   chipless run model.blob --json | jq .latency_ns
   chipless run model.blob --timing-only --rank   what bounds it
   chipless run model.blob --timing-only --what-if clock.dpu=1.2x
+  chipless run model.blob --timing-only --budget latency=2ms,peak.cmx=95%   for CI: exit 1 if it takes more
   chipless run model.neff --input x=x.npy --compare expected   which output differs, where, and since which task
   chipless run model.blob --order random:7   another order, the same outputs
   chipless run plan.json --iospec iospec.yaml --input x=steps.npy
@@ -142,7 +169,7 @@ time, and outputs have a row for each time that they come.
 The summary shows the outputs, how long the program takes, how busy each engine is, the longest tasks, and the longest \
 waits. JSON is explained in docs/json.md.
 
-Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot be used, something in it is not \
+Exit status: 0 done, 1 the program faulted, hung, was refused or exceeds a budget, 2 a file cannot be used, something in it is not \
 supported, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {

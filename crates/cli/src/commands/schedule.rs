@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Find a schedule for a network on a mesh of cores.
+/// Schedule a network (ONNX) on a mesh of cores.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -30,7 +30,9 @@ pub(crate) struct Arguments {
     /// Write the schedule to this file.
     #[arg(long, short, value_name = "FILE", required_unless_present = "evaluate")]
     output: Option<PathBuf>,
-    /// Images that are computed at once; replaces an open first dimension of the inputs, and one of 1.
+    /// Number of images that are computed at once.
+    ///
+    /// Replaces an open first dimension of the inputs, or one of 1.
     #[arg(
         long,
         value_name = "N",
@@ -38,16 +40,18 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     batch: String,
-    /// Write the network as scheduled, as `chipless run --network` reads it.
+    /// Write the scheduled network, for `run --network`.
     #[arg(long, value_name = "FILE")]
     network_out: Option<PathBuf>,
-    /// Write the arrays of the network, as `chipless run --weights` reads them.
+    /// Write the arrays of the network, for `run --weights`.
     #[arg(long, value_name = "DIR")]
     weights_out: Option<PathBuf>,
     /// Write the tree of the schedule.
     #[arg(long, value_name = "FILE")]
     tree: Option<PathBuf>,
-    /// The form of the schedule; `set` also makes SET's model what is minimised, otherwise the replay is.
+    /// Form of the schedule.
+    ///
+    /// With `set`, SET's cost model is minimised; otherwise the replayed time.
     #[arg(long, value_enum, value_name = "DIALECT", default_value_t)]
     dialect: Dialect,
     /// What is minimised.
@@ -56,16 +60,22 @@ pub(crate) struct Arguments {
     /// Stop after so many seconds; 10 unless --trees is given.
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// Stop after so many evaluated trees. Alone, it lets no clock decide anything.
+    /// Stop after this many evaluated trees.
+    ///
+    /// Without --seconds, the result does not depend on the clock.
     #[arg(long, value_name = "N")]
     trees: Option<u64>,
     /// Seed of the search.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Threads; all cores unless told. They change nothing but the time.
+    /// Number of threads. Default: one per processor.
+    ///
+    /// It changes how long the search takes, not its result for a number of trees.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Search nothing: the cost of this tree in SET's model. A tree file, or a tree or scheme file of SET.
+    /// Only evaluate this tree in SET's cost model.
+    ///
+    /// A tree file of Chipless, or a tree or scheme file of SET.
     #[arg(long, value_name = "TREE")]
     evaluate: Option<PathBuf>,
     /// Write a report for people.

@@ -18,14 +18,14 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
-/// The JSON that Chipless prints, as JSON Schema (draft 2020-12).
+/// Print JSON Schemas of the outputs.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Which output; without one, all are listed.
     #[arg(value_name = "OUTPUT", value_parser = PossibleValuesParser::new(OUTPUTS.map(|output| output.name)))]
     output: Option<String>,
-    /// All outputs as one page of Markdown, as docs/json-reference.md has it.
+    /// Print all outputs as one Markdown page.
     #[arg(long, conflicts_with = "output")]
     markdown: bool,
 }

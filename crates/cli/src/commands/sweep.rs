@@ -10,7 +10,7 @@ use chipless_sweep::{Plan, Request, Results, Shard, forget, pareto};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Many runs by a plan: programs, figures of the machine, options; one row for each run.
+/// Run many variants from a plan; one row per run.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -20,16 +20,18 @@ pub(crate) struct Arguments {
     /// Where the results go.
     #[arg(long, short, value_name = "FILE.parquet|.csv")]
     output: PathBuf,
-    /// Only a part of the runs: those whose number, divided by N, leaves I - 1.
+    /// Do only shard I of N.
+    ///
+    /// Shards can run on different machines; --merge joins their results.
     #[arg(long, value_name = "I/N", default_value_t = Shard::WHOLE, hide_default_value = true)]
     shard: Shard,
     /// Make one file of those of all shards, in any order.
     #[arg(long, conflicts_with_all = ["shard", "jobs", "restart"])]
     merge: bool,
-    /// Threads; as many as there are processors without. They never change a result.
+    /// Number of threads. Default: one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Print the runs that no other beats in both of two columns; less is better.
+    /// Print the Pareto front of two columns; less is better.
     #[arg(long, value_name = "A,B", value_parser = pair)]
     pareto: Option<(String, String)>,
     /// Draw them, among all runs.

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tiny_http::{Header, Method, Request, Response, Server};
 
-/// Shows the page of a run in a browser, and shows it again whenever the file changes.
+/// Show a run in the browser; reload when the file changes.
 ///
-/// The page is served to this machine only. A click in the picture of a memory shows the bytes that stand there at that instant: the program is
-/// executed up to then. Interrupt the command to end it.
+/// The page is served to this machine only. If the file later becomes invalid, the page shows the error. Click in the picture of a memory to see
+/// the bytes there at that instant. Press Ctrl-C to stop.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -29,7 +29,9 @@ pub(crate) struct Arguments {
     /// The port to serve it at; any free one without.
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
-    /// Data of an input, for the bytes at an instant; once for each input. Inputs without get random data.
+    /// Input data, to show bytes at an instant: NAME=FILE.npy.
+    ///
+    /// Repeatable. An input that you do not pass is filled with seeded random data.
     #[arg(long = "input", value_name = "NAME=FILE.npy")]
     inputs: Vec<String>,
     /// Seed of the random data.

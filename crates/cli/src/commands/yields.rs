@@ -14,14 +14,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// When a program can be preempted: how long it drains, what it must save, and the best instants.
+/// Show when a program can be preempted and at what cost.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A program file of any target.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// What happens if it is asked to leave at this instant of its run.
+    /// Show what a preemption at this instant costs.
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
     #[command(flatten)]

@@ -5,8 +5,9 @@ use crate::SCHEMA_VERSION;
 use crate::compare::{Comparison, NanSearch};
 use crate::facts::Facts;
 use crate::schedule_trace::Compared;
+use crate::style::bytes;
 use crate::why::{self, Ranked, WhatIf};
-use chipless_model::Port;
+use chipless_model::{Port, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -71,11 +72,47 @@ impl Run<'_, '_> {
             roofline: why::roofline(program, &self.attribution),
             what_if: self.what_if.as_deref(),
             ranking: self.ranking.as_deref(),
+            budgets: self.budgets.as_deref(),
             compared: self.against.as_ref(),
             facts: Facts(&self.facts),
             notes: &self.notes,
             seed: self.seed,
             wall_ms: self.wall_ms,
+        }
+    }
+}
+
+/// What a run takes, beside what it may.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct Budgeted {
+    /// As it was asked for: `peak.cmx=95%`.
+    pub budget: String,
+    /// Unit of both: `ns` or `bytes`.
+    pub unit: &'static str,
+    /// What the run takes.
+    pub found: f64,
+    /// What it may take at most.
+    pub limit: f64,
+    /// Whether it does.
+    pub within: bool,
+}
+
+impl Budgeted {
+    /// One line: `latency=2ms: 2.100 ms, 5.0 % over the budget`.
+    pub fn text(&self) -> String {
+        let shown = |value: f64| match self.unit {
+            "ns" => Time::from_ns(value).to_string(),
+            _ => bytes(value.round() as u64),
+        };
+        let (found, limit) = (shown(self.found), shown(self.limit));
+        if self.within {
+            format!("{}: {found} of {limit}", self.budget)
+        } else {
+            let over = (self.found / self.limit - 1.0) * 100.0;
+            format!(
+                "{}: {found} of {limit}, {over:.1} % over the budget",
+                self.budget
+            )
         }
     }
 }
@@ -122,6 +159,9 @@ pub struct RunReport<'a> {
     /// The run with other figures, each by itself; absent where nobody asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what_if: Option<&'a [WhatIf]>,
+    /// What the run takes beside what it may (`--budget`); absent where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budgets: Option<&'a [Budgeted]>,
     /// The run with each figure of the machine twice as good, best first; absent where nobody asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranking: Option<&'a [Ranked]>,

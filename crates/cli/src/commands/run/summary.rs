@@ -6,7 +6,7 @@ use crate::{files, terminal};
 use chipless_model::Node;
 use chipless_report::attribution::Attribution;
 use chipless_report::schedule_trace::Compared;
-use chipless_report::summary::Run;
+use chipless_report::summary::{Budgeted, Run};
 use chipless_sim::Timeline;
 use std::borrow::Cow;
 
@@ -63,6 +63,14 @@ impl<'p> Session<'_, 'p> {
         }))
     }
 
+    /// What the run takes beside what it may, where that was asked.
+    fn budgets(&self, timeline: &Timeline) -> Result<Option<Vec<Budgeted>>, Failure> {
+        let budgets = self.arguments.budgets.iter().flatten();
+        let measured = budgets.map(|budget| budget.measure(self.program, timeline));
+        let measured: Vec<Budgeted> = measured.collect::<Result<_, _>>()?;
+        Ok((!measured.is_empty()).then_some(measured))
+    }
+
     pub(super) fn summarise(
         &self,
         timeline: &Timeline,
@@ -76,7 +84,16 @@ impl<'p> Session<'_, 'p> {
         } else {
             terminal::print(&run.text(terminal::out(), terminal::width()))?;
         }
-        Ok(Exit::Done)
+        let budgets = run.budgets.iter().flatten();
+        let over: Vec<String> = budgets.filter(|b| !b.within).map(Budgeted::text).collect();
+        for text in &over {
+            terminal::complain(&format!("{}: {text}\n", self.opened.path));
+        }
+        Ok(if over.is_empty() {
+            Exit::Done
+        } else {
+            Exit::Wrong
+        })
     }
 
     pub(super) fn summary<'r>(
@@ -100,6 +117,7 @@ impl<'p> Session<'_, 'p> {
             attribution: Cow::Borrowed(self.attribution(timeline)),
             what_if,
             ranking,
+            budgets: self.budgets(timeline)?,
             against: self.against(timeline)?,
             compared: outcomes.compared,
             first_nan: outcomes.first_nan,

@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Tables and traces")]
 pub(super) struct Tables {
-    /// Write the run as a trace: .pftrace for Perfetto (ui.perfetto.dev), .json in the Chrome format.
+    /// Write a trace: .pftrace (Perfetto) or .json (Chrome).
     #[arg(long, value_name = "FILE.pftrace|.json")]
     trace: Option<PathBuf>,
-    /// Write a row for each task: its times, waits, bytes, slack, and whether it is on the critical path.
+    /// Write a row per task: times, waits, bytes, slack.
     #[arg(long, value_name = "FILE.csv|.json|.parquet")]
     tasks: Option<PathBuf>,
     /// Write a row for each wait: for what, and who ended it.

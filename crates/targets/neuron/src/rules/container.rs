@@ -55,7 +55,7 @@ chipless_model::rules! {
         "Chipless";
     MISSING_DEBUG Departure Warning Writers "neff-missing-debug" "a debug file that def.json names is missing"
         "Debug files map instructions to source lines. The program runs without them."
-        "None needed; compile again if source lines are wanted."
+        "To see source lines, compile again with debug information and keep the debug files in the container."
         "Files of the compiler";
     FUNCTION_SET Fault Error Format "neff-function-set" "an activation function set is not in the index"
         "activation_function_sets names sets that act_info describes."

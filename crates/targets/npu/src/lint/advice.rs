@@ -25,7 +25,7 @@ chipless_model::rules! {
         "NPU4 DMA descriptor, offset 192; DPU invariant, offset 0x148; SHAVE invocation, offset 0x48";
     NOT_EXECUTED Unsupported Note Chipless "npu-not-executed" "a DMA that is known by its layout only"
         "The descriptor compresses, decompresses, scatters or does something else whose meaning is not public. It is listed and timed; a functional run that reaches it stops there, and what it would have written counts as written."
-        "None needed for the hardware."
+        "Run with `--timing-only`, or replace the transfer by plain copies to compute values."
         "NPU4 DMA descriptor, offset 16";
     WEIGHT_COUNT Departure Warning Writers "npu-weight-count" "a workload counts weight sets that are no multiple of 16"
         "weight_num counts the entries of the weight table that the workload uses, and the DPU takes them by 16. Chipless takes the output box instead."
@@ -41,7 +41,7 @@ chipless_model::rules! {
         "NPU4 barriers; compiled programs";
     SEVERAL_WAITS Departure Note Writers "npu-several-waits" "a task waits for several barriers"
         "The compiler tries to let each task wait for one barrier, because each further wait costs time and a physical barrier. Tasks with two occur in sound programs."
-        "None needed."
+        "Shown for performance only: merge the producers of the barriers, or let one barrier count them all."
         "NPU compiler, one wait for each task; compiled programs";
 }
 
