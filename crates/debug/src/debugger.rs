@@ -112,6 +112,13 @@ pub struct Breakpoint {
     condition: Option<Expression>,
 }
 
+impl Breakpoint {
+    /// Whether it stops before this effect, if its condition holds.
+    pub fn stops_at(&self, effect: usize) -> bool {
+        self.effects.binary_search(&effect).is_ok()
+    }
+}
+
 /// A session that stops.
 pub struct Debugger<'p, 'a> {
     /// The run.
@@ -579,7 +586,7 @@ impl<'p, 'a> Debugger<'p, 'a> {
         let at = self.session.at();
         let mut hits: Vec<(u32, Option<String>)> = Vec::new();
         for (number, breakpoint) in &self.breakpoints {
-            if breakpoint.effects.binary_search(&at).is_err() {
+            if !breakpoint.stops_at(at) {
                 continue;
             }
             match breakpoint.condition.as_ref().map(|c| c.evaluate(self)) {

@@ -2,7 +2,7 @@
 //!
 //! A functional run is a sequence of *effects*, the instants at which tasks take hold of memory. A [`Session`] stands before one of them and
 //! moves in both directions; a [`Debugger`] stops it at breakpoints, watched bytes, NaN and faults; a [`Console`] takes commands in gdb's
-//! words. Above it are two faces: [`script`] for automation, [`dap`] for editors.
+//! words. Above it are three faces: [`script`] for automation, [`dap`] for editors, [`terminal`] for people.
 
 mod command;
 mod debugger;
@@ -16,6 +16,7 @@ mod undo;
 
 pub mod dap;
 pub mod script;
+pub mod terminal;
 
 pub use command::{Answer, Console};
 pub use debugger::{Breakpoint, Catch, Debugger, Reason, Stop};

@@ -35,15 +35,21 @@ impl Record {
             if access.direction == Direction::Write
                 && let Some(pattern) = span(&access, storage.bytes(access.buffer).len() as u64)
             {
-                let buffer = access.buffer;
-                let mut bytes = Vec::new();
-                if strided::gather(storage.bytes(buffer), &pattern, &mut bytes).is_ok() {
-                    pieces.push(Piece {
-                        buffer,
-                        pattern,
-                        bytes,
-                    });
-                }
+                let (buffer, held) = (access.buffer, storage.bytes(access.buffer));
+                let bytes = if pattern.loops.is_empty() {
+                    held[pattern.offset as usize..][..pattern.run as usize].to_vec()
+                } else {
+                    let mut bytes = Vec::new();
+                    if strided::gather(held, &pattern, &mut bytes).is_err() {
+                        return;
+                    }
+                    bytes
+                };
+                pieces.push(Piece {
+                    buffer,
+                    pattern,
+                    bytes,
+                });
             }
         });
         Record { pieces }

@@ -8,11 +8,11 @@ use crate::options::TargetOptions;
 use crate::policy::PolicyOptions;
 use chipless::Data;
 use chipless_debug::dap::{self, Launch};
-use chipless_debug::{Console, Debugger, Session, script};
+use chipless_debug::{Console, Debugger, Session, script, terminal};
 use chipless_model::Storage;
 use chipless_sim::{Order, Verified};
 use clap::{Args, Parser};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::mem::ManuallyDrop;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return serve_port(port);
     }
     let Some(path) = &arguments.script else {
-        return Err(Failure::misuse("--script", "expected a script"));
+        return on_terminal(arguments);
     };
     let text = files::read_text(path)?;
     with_console(arguments, |mut console| {
@@ -97,6 +97,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let good = script::run(&mut console, text.as_bytes(), &mut out, arguments.json)
             .map_err(|error| Failure::output(&error))?;
         Ok(if good { Exit::Done } else { Exit::Wrong })
+    })
+}
+
+/// The full screen.
+fn on_terminal(arguments: &Arguments) -> Result<Exit, Failure> {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        let text = "expected a terminal, found none; --script FILE executes commands, --dap serves an editor";
+        return Err(Failure::misuse("debug", text));
+    }
+    let file = arguments
+        .file
+        .as_ref()
+        .map(|file| file.display().to_string());
+    with_console(arguments, |mut console| {
+        terminal::run(&mut console, &file.unwrap_or_default())
+            .map_err(|error| Failure::misuse("debug", error))?;
+        Ok(Exit::Done)
     })
 }
 
