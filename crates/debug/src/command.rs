@@ -4,7 +4,7 @@ mod inspect;
 mod movement;
 mod stops;
 
-pub(crate) use inspect::{described, operands, server_name, sync_text, syncs_of, waiting};
+pub(crate) use inspect::{described, operands, server_name, shown, sync_text, syncs_of, waiting};
 pub(crate) use stops::condition;
 
 use crate::debugger::{Debugger, Stop};

@@ -301,6 +301,20 @@ pub(crate) fn port<'p>(program: &'p Program<'_>, output: bool, index: usize) -> 
     }
 }
 
+/// Whether a place is a task's own description, which stands in memory, and none of its tensors.
+pub(crate) fn is_description(program: &Program<'_>, place: &Place) -> bool {
+    let Place::Access {
+        task,
+        direction,
+        index,
+    } = place
+    else {
+        return false;
+    };
+    let access = accesses(program, *task, *direction).into_iter().nth(*index);
+    access.is_some_and(|access| access.tensor == Access::DESCRIPTION)
+}
+
 /// Where a place is at present, and how it is read.
 pub(crate) fn select(session: &Session<'_, '_>, touches: &Touches, place: &Place) -> Selection {
     let program = session.program();
@@ -334,6 +348,22 @@ pub(crate) fn select(session: &Session<'_, '_>, touches: &Touches, place: &Place
             });
             if let Some(port) = whole.next() {
                 return Selection::port(port);
+            }
+            if access.tensor == Access::DESCRIPTION {
+                return Selection::pattern(access.buffer, access.pattern, ElementType::UInt8);
+            }
+            if let Some((element, shape)) = program.kernel(*task).tensor(&access) {
+                let bytes = shape
+                    .iter()
+                    .try_fold(1u64, |n, d| n.checked_mul(*d))
+                    .and_then(|n| element.bytes_for(n));
+                let selection = Selection::pattern(access.buffer, access.pattern, element);
+                // A part of a tensor has the dimensions of its pattern.
+                let is_whole = bytes.is_some() && bytes == selection.pattern.bytes();
+                return match is_whole {
+                    true if !shape.is_empty() => Selection { shape, ..selection },
+                    _ => selection,
+                };
             }
             let effect = session.effect_of(*task).unwrap_or(session.effects());
             // What a task writes has the type that it leaves.

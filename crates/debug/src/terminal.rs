@@ -29,8 +29,7 @@ struct Screen {
     output: Vec<String>,
     /// Lines between the last one that is shown and the end of the output.
     scrolled: usize,
-    /// Which operand is shown large, and how.
-    operand: usize,
+    /// How the chosen operand is shown.
     picture: Picture,
 }
 
@@ -67,10 +66,9 @@ fn serve(
         recalled: None,
         output: vec!["`help` shows the commands; an empty line repeats the last one".to_owned()],
         scrolled: 0,
-        operand: 0,
         picture: Picture::HeatMap,
     };
-    let mut view = View::of(console, screen.operand);
+    let mut view = View::of(console, None);
     loop {
         terminal.draw(|frame| screen::draw(frame, &screen, &view))?;
         let Ok(event) = events.recv() else {
@@ -86,8 +84,8 @@ fn serve(
             Press::Nothing => {}
             Press::Quit => return Ok(()),
             Press::Operand => {
-                screen.operand = (screen.operand + 1) % view.operands.len().max(1);
-                view = View::of(console, screen.operand);
+                let next = (view.operand + 1) % view.operands.len().max(1);
+                view = View::of(console, Some(next));
             }
             Press::Command(command) => {
                 let command = match &*command {
@@ -103,8 +101,7 @@ fn serve(
                     Ok(answer) => screen.say(&answer.text),
                     Err(error) => screen.say(&format!("error: {error}")),
                 }
-                screen.operand = 0;
-                view = View::of(console, screen.operand);
+                view = View::of(console, None);
             }
         }
     }

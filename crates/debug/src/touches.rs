@@ -228,19 +228,21 @@ pub(crate) fn left_at(
     byte: u64,
 ) -> Option<Left> {
     let kernel = program.kernel(task);
-    let mut certainty = None;
+    let (mut certainty, mut element) = (None, None);
     kernel.accesses(&mut |access| {
         let touches = access.direction == Direction::Write
             && access.buffer == buffer
             && access.pattern.position(byte).is_some();
         if touches {
             certainty = Some(access.certainty);
+            element = kernel
+                .tensor(&access)
+                .map(|(element, _)| Left::Elements(element));
         }
     });
     if certainty? == Certainty::May {
         return None;
     }
-    let mut element = None;
     kernel.results(&mut |access, known| {
         let touches = access.buffer == buffer && access.pattern.position(byte).is_some();
         if touches && element.is_none() {

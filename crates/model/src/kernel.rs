@@ -82,6 +82,12 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
     /// The write accesses whose elements have a type that the kernel knows, with that type. Whoever looks for NaN asks for it.
     fn results(&self, _visit: &mut dyn FnMut(Access, ElementType)) {}
 
+    /// Type and dimensions of what one of its accesses holds, where the kernel knows them: dimensions in the order of the access, outermost
+    /// first, or none where it knows the type only. Whoever shows the tensor asks for it.
+    fn tensor(&self, _access: &Access) -> Option<(ElementType, Vec<u64>)> {
+        None
+    }
+
     /// Where a byte comes from that it writes, if it only moves that byte: unchanged from this place. Whoever looks for the origin of
     /// a byte goes back through such tasks; [`Pattern::counterpart`] has the answer for a copy of one pattern to another.
     fn source_of(&self, _buffer: BufferId, _byte: u64) -> Option<(BufferId, u64)> {

@@ -120,7 +120,9 @@ pub fn nonfinite_of(
     for access in accesses.iter().filter(written) {
         // Bytes that are moved keep the type that they have where they come from.
         let source = kernel.source_of(access.buffer, access.pattern.offset);
-        let element = port_type(program, access.buffer)
+        let known = kernel.tensor(access).map(|(element, _)| element);
+        let element = known
+            .or_else(|| port_type(program, access.buffer))
             .or_else(|| port_type(program, source.map(|(buffer, _)| buffer)?));
         if let Some(element) = element {
             look(access.buffer, &access.pattern, element);

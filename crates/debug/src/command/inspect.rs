@@ -2,7 +2,7 @@
 
 use super::{Answer, Console, nothing};
 use crate::expression::{self, Expression, Value};
-use crate::place::{Place, accesses, where_text};
+use crate::place::{Place, accesses, is_description, where_text};
 use crate::tensor::Tensor;
 use crate::touches::{Bytes, Kind};
 use chipless::{disk, npy};
@@ -392,7 +392,7 @@ fn syncs(console: &Console<'_, '_>) -> (String, Json) {
         let waiting = waiting(console, id);
         let _ = write!(text, "{:16}  {state}", clean(name));
         if !waiting.is_empty() {
-            let _ = write!(text, "; {} wait for it", waiting.join(", "));
+            let _ = write!(text, "; waited for by {}", waiting.join(", "));
         }
         text.push('\n');
         found.push(json!({"sync": name, "state": state, "waiting": waiting}));
@@ -449,21 +449,31 @@ pub(crate) fn operands(program: &Program<'_>, task: TaskId) -> Vec<(String, Plac
     each.collect()
 }
 
-fn locals(console: &Console<'_, '_>) -> (String, Json) {
+/// An operand: where it is, its value in a line, and its tensor. What describes the task is no tensor of it.
+pub(crate) fn shown(console: &Console<'_, '_>, place: &Place) -> (String, String, Option<Tensor>) {
     let debugger = &console.debugger;
     let program = debugger.session.program();
-    let Some(task) = debugger.session.current() else {
+    let selection = debugger.select(place);
+    let text = where_text(program, &selection);
+    match crate::place::read(&debugger.session, &selection) {
+        Ok(tensor) if is_description(program, place) => {
+            let value = format!("descriptor of {} bytes", tensor.bytes.len());
+            (text, value, Some(tensor))
+        }
+        Ok(tensor) => (text, tensor.summary(), Some(tensor)),
+        Err(error) => (text, error, None),
+    }
+}
+
+fn locals(console: &Console<'_, '_>) -> (String, Json) {
+    let session = &console.debugger.session;
+    let Some(task) = session.current() else {
         return ("none: the run is at its end\n".to_owned(), json!([]));
     };
     let (mut text, mut found) = (String::new(), Vec::new());
-    for (name, place) in operands(program, task) {
-        let selection = debugger.select(&place);
-        let place = where_text(program, &selection);
-        let value = match crate::place::read(&debugger.session, &selection) {
-            Ok(tensor) => tensor.summary(),
-            Err(error) => error,
-        };
-        let _ = writeln!(text, "{name}  {}  {value}", clean(&place));
+    for (name, place) in operands(session.program(), task) {
+        let (place, value, _) = shown(console, &place);
+        let _ = writeln!(text, "{name}  {value}  {}", clean(&place));
         found.push(json!({"name": name, "place": place, "value": value}));
     }
     (text, found.into())

@@ -1,7 +1,7 @@
 //! Handles of variables, and what stands behind them.
 
-use crate::command::{Console, operands, sync_text, syncs_of, waiting};
-use crate::place::{Place, where_text};
+use crate::command::{Console, operands, shown, sync_text, syncs_of, waiting};
+use crate::place::Place;
 use crate::tensor::Tensor;
 use chipless_model::TaskId;
 use serde_json::{Value as Json, json};
@@ -69,23 +69,17 @@ impl Handles {
 
     /// A place as a variable.
     fn place(&mut self, console: &Console<'_, '_>, name: &str, place: Place) -> Json {
-        let debugger = &console.debugger;
-        let selection = debugger.select(&place);
-        let text = debugger.text_of(&place);
-        match crate::place::read(&debugger.session, &selection) {
-            Ok(tensor) => {
-                let is_one = tensor.len() <= 1;
-                json!({
-                    "name": name,
-                    "value": tensor.summary(),
-                    "type": where_text(debugger.session.program(), &selection),
-                    "evaluateName": text,
-                    "variablesReference": if is_one { 0 } else { self.give(Children::Place(place)) },
-                    "memoryReference": text,
-                })
-            }
-            Err(error) => json!({"name": name, "value": error, "variablesReference": 0}),
-        }
+        let text = console.debugger.text_of(&place);
+        let (kind, value, tensor) = shown(console, &place);
+        let has_children = tensor.is_some_and(|tensor| tensor.len() > 1);
+        json!({
+            "name": name,
+            "value": value,
+            "type": kind,
+            "evaluateName": text,
+            "variablesReference": if has_children { self.give(Children::Place(place)) } else { 0 },
+            "memoryReference": text,
+        })
     }
 
     /// Elements, or pages of them where there are many.
@@ -154,7 +148,7 @@ fn syncs(console: &Console<'_, '_>, task: Option<TaskId>) -> Vec<Json> {
         let mut value = sync_text(program, *session.moment().syncs.get(id)?);
         let waiting = waiting(console, id);
         if !waiting.is_empty() {
-            value.push_str(&format!("; {} wait for it", waiting.join(", ")));
+            value.push_str(&format!("; waited for by {}", waiting.join(", ")));
         }
         Some(json!({
             "name": program.syncs[id].name,

@@ -176,10 +176,10 @@ fn draw_operands(frame: &mut Frame<'_>, screen: &Screen, view: &View, area: Rect
     frame.render_widget(block, area);
     let rows = inner.height as usize;
     let listed = view.operands.len().min((rows / 2).max(1));
-    let first = (screen.operand + 1).saturating_sub(listed);
+    let first = (view.operand + 1).saturating_sub(listed);
     let mut lines: Vec<Line<'_>> = Vec::new();
     for (index, line) in view.operands.iter().enumerate().skip(first).take(listed) {
-        let style = if index == screen.operand {
+        let style = if index == view.operand {
             STRONG.fg(Color::Yellow)
         } else {
             Style::new()
@@ -195,7 +195,7 @@ fn draw_operands(frame: &mut Frame<'_>, screen: &Screen, view: &View, area: Rect
             Picture::Hex => ("bytes", hex(tensor, width, room)),
         };
         lines.push(Line::styled(
-            format!("{name} of operand {}", screen.operand),
+            format!("{name} of operand {}", view.operand),
             DIM,
         ));
         lines.extend(picture.into_iter().map(Line::raw));

@@ -1,7 +1,9 @@
 //! What the screen shows of the present: made once for each stop, drawn as often as the terminal asks.
 
-use crate::command::{Console, described, operands, server_name, sync_text, syncs_of, waiting};
-use crate::place::where_text;
+use crate::command::{
+    Console, described, operands, server_name, shown, sync_text, syncs_of, waiting,
+};
+use crate::place::is_description;
 use crate::tensor::Tensor;
 use chipless_model::{TaskId, Time};
 
@@ -21,6 +23,7 @@ pub(super) struct View {
     /// Operands of the current task, a line each.
     pub(super) operands: Vec<String>,
     /// The one that is shown large.
+    pub(super) operand: usize,
     pub(super) tensor: Option<Tensor>,
     pub(super) syncs: Vec<String>,
     /// The number of a breakpoint at the current task.
@@ -36,7 +39,7 @@ pub(super) struct Lane {
 }
 
 impl View {
-    pub(super) fn of(console: &Console<'_, '_>, operand: usize) -> View {
+    pub(super) fn of(console: &Console<'_, '_>, operand: Option<usize>) -> View {
         let debugger = &console.debugger;
         let session = &debugger.session;
         let (program, at) = (session.program(), session.at());
@@ -53,7 +56,7 @@ impl View {
             effects.push((end, "end".to_owned(), false));
         }
         let current = session.current();
-        let (operands, tensor) = View::operands(console, current, operand);
+        let (operands, operand, tensor) = View::operands(console, current, operand);
         let here = debugger.breakpoints().iter().find(|(_, b)| b.stops_at(at));
         View {
             place: format!("effect {at} of {end}  {}", session.time()),
@@ -62,6 +65,7 @@ impl View {
             effects,
             at,
             operands,
+            operand,
             tensor,
             syncs: View::syncs(console, current),
             breakpoint: here.map(|(number, _)| *number),
@@ -105,29 +109,27 @@ impl View {
     fn operands(
         console: &Console<'_, '_>,
         task: Option<TaskId>,
-        chosen: usize,
-    ) -> (Vec<String>, Option<Tensor>) {
-        let debugger = &console.debugger;
-        let program = debugger.session.program();
+        chosen: Option<usize>,
+    ) -> (Vec<String>, usize, Option<Tensor>) {
+        let program = console.debugger.session.program();
         let Some(task) = task else {
-            return (Vec::new(), None);
+            return (Vec::new(), 0, None);
         };
+        let all = operands(program, task);
+        // Who does not choose sees a tensor, not the description of the task.
+        let first = all
+            .iter()
+            .position(|(_, place)| !is_description(program, place));
+        let chosen = chosen.unwrap_or(first.unwrap_or(0));
         let (mut lines, mut tensor) = (Vec::new(), None);
-        for (index, (name, place)) in operands(program, task).into_iter().enumerate() {
-            let selection = debugger.select(&place);
-            let place = where_text(program, &selection);
-            lines.push(match crate::place::read(&debugger.session, &selection) {
-                Ok(read) => {
-                    let line = format!("{name}  {}  {place}", read.summary());
-                    if index == chosen {
-                        tensor = Some(read);
-                    }
-                    line
-                }
-                Err(error) => format!("{name}  {error}"),
-            });
+        for (index, (name, place)) in all.into_iter().enumerate() {
+            let (place, value, read) = shown(console, &place);
+            lines.push(format!("{name}  {value}  {place}"));
+            if index == chosen {
+                tensor = read;
+            }
         }
-        (lines, tensor)
+        (lines, chosen, tensor)
     }
 
     fn syncs(console: &Console<'_, '_>, task: Option<TaskId>) -> Vec<String> {
@@ -140,7 +142,7 @@ impl View {
             let who = if waiting.is_empty() {
                 String::new()
             } else {
-                format!("; {} wait for it", waiting.join(", "))
+                format!("; waited for by {}", waiting.join(", "))
             };
             Some(format!("{}  {state}{who}", program.syncs[id].name))
         });

@@ -47,6 +47,13 @@ impl Kernel for Move {
         }
     }
 
+    fn source_of(&self, buffer: BufferId, byte: u64) -> Option<(BufferId, u64)> {
+        let holds =
+            |leg: &&Leg| leg.to == buffer && (leg.offset..leg.offset + leg.size).contains(&byte);
+        let leg = self.legs.iter().rev().find(holds)?;
+        Some((leg.from, byte))
+    }
+
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         for leg in &self.legs {
             let range = leg.offset as usize..(leg.offset + leg.size) as usize;

@@ -5,7 +5,7 @@ use crate::lower::pack::Parameters;
 use crate::lower::region::Region;
 use crate::operation::Operation;
 use crate::schedule::Bounds;
-use chipless_model::{Access, Fault, Kernel, Storage};
+use chipless_model::{Access, Direction, ElementType, Fault, Kernel, Storage};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -90,6 +90,15 @@ impl Kernel for Tile {
         self.outputs
             .iter()
             .for_each(|output| output.region.write(visit));
+    }
+
+    fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
+        match self.meaning.as_deref() {
+            Some(Ok(operation)) if access.direction == Direction::Write => {
+                Some((operation.output, Vec::new()))
+            }
+            _ => None,
+        }
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {

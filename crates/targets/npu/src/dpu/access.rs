@@ -1,11 +1,12 @@
 //! Which bytes a workload touches.
 
 use super::activations::Tensor;
+use super::geometry::Axes;
 use super::ranges::{Ranges, strided};
 use super::region::{ADDRESS_SPACE, Operand, Region, TILE_BYTES};
 use super::weights::{Entry, NO_MAP, Weights, count_bits};
 use super::workload::{Operation, Workload};
-use chipless_model::{Pattern, Swizzle};
+use chipless_model::{ElementType, Pattern, Swizzle};
 
 /// What bytes of the own tile are known before anything runs: `known(offset, size)`.
 pub(crate) type Known<'a> = &'a dyn Fn(u64, u64) -> Option<Vec<u8>>;
@@ -86,6 +87,38 @@ impl Workload {
                 tensor: Operand::Activations,
             });
         });
+    }
+
+    /// Type and dimensions (rows, columns, channels) of what an access of the workload holds: one of its operands by number, at this offset in
+    /// its tile, or what it writes. Pointers and maps of sparse tensors are none.
+    pub fn tensor(
+        &self,
+        operand: u8,
+        is_write: bool,
+        offset: u64,
+    ) -> Option<(ElementType, Vec<u64>)> {
+        let dimensions = |axes: Axes| vec![axes.y as u64, axes.x as u64, axes.z as u64];
+        if is_write {
+            return Some((self.result_element()?, dimensions(self.geometry.extent())));
+        }
+        let dense = |tensor: &Tensor| {
+            let is_dense = tensor.sparse.is_none();
+            is_dense.then(|| (tensor.format, dimensions(self.geometry.window())))
+        };
+        if operand == Operand::Activations as u8 {
+            dense(&self.input)
+        } else if operand == Operand::Second as u8 {
+            dense(self.second.as_ref()?)
+        } else {
+            let mut tables = self.weight_table_ranges();
+            let is_table = tables.any(|(start, size)| (start..start + size).contains(&offset));
+            let element = if is_table {
+                ElementType::Int32
+            } else {
+                self.weights.format
+            };
+            Some((element, Vec::new()))
+        }
     }
 
     /// What the workload reads of its dense operands, and then what it writes.

@@ -3,6 +3,7 @@
 use super::activations::Taken;
 use super::geometry::Axes;
 use super::workload::{Operation, Workload};
+use chipless_model::ElementType;
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -211,6 +212,14 @@ impl Workload {
     }
 
     fn result(&self) -> String {
-        self.post.result(self.output.element_bits)
+        match self.result_element() {
+            Some(element) => element.to_string(),
+            None => format!("{} bits", self.output.element_bits),
+        }
+    }
+
+    /// The type of what it writes, where that is known.
+    pub(super) fn result_element(&self) -> Option<ElementType> {
+        self.post.result()
     }
 }

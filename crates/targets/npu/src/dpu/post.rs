@@ -337,18 +337,18 @@ impl Post {
     }
 
     /// The type of the results.
-    pub(super) fn result(&self, bits: u32) -> String {
+    pub(super) fn result(&self) -> Option<ElementType> {
         match self {
-            Post::Bypass { format } => format.to_string(),
+            Post::Bypass { format } => Some(*format),
             Post::Float(FloatPost { target, .. }) => match target {
-                FloatTarget::Float32 => ElementType::Float32.to_string(),
-                FloatTarget::Float16 { .. } => ElementType::Float16.to_string(),
-                FloatTarget::BFloat16 { .. } => ElementType::BFloat16.to_string(),
-                FloatTarget::Float8(format) => format.to_string(),
+                FloatTarget::Float32 => Some(ElementType::Float32),
+                FloatTarget::Float16 { .. } => Some(ElementType::Float16),
+                FloatTarget::BFloat16 { .. } => Some(ElementType::BFloat16),
+                FloatTarget::Float8(format) => Some(*format),
                 FloatTarget::Integer(post) => post.result(),
             },
             Post::Integer(post) => post.result(),
-            Post::Unknown { .. } => format!("{bits} bits"),
+            Post::Unknown { .. } => None,
         }
     }
 
@@ -546,11 +546,14 @@ impl IntegerPost {
         }))
     }
 
-    fn result(&self) -> String {
+    fn result(&self) -> Option<ElementType> {
         match self.target {
-            IntegerTarget::Float16 => ElementType::Float16.to_string(),
-            IntegerTarget::Bytes(1) if self.low >= 0 => ElementType::UInt8.to_string(),
-            IntegerTarget::Bytes(bytes) => format!("int{}", bytes * 8),
+            IntegerTarget::Float16 => Some(ElementType::Float16),
+            IntegerTarget::Bytes(1) if self.low >= 0 => Some(ElementType::UInt8),
+            IntegerTarget::Bytes(1) => Some(ElementType::Int8),
+            IntegerTarget::Bytes(2) => Some(ElementType::Int16),
+            IntegerTarget::Bytes(4) => Some(ElementType::Int32),
+            IntegerTarget::Bytes(_) => None,
         }
     }
 

@@ -5,8 +5,8 @@ use crate::address::CMX_SIZE;
 use crate::dpu::{Region, TileMemory, Workload, physical};
 use crate::names::layer_of;
 use chipless_model::{
-    Access, BufferId, Certainty, Dependence, Direction, Doubt, Fault, Kernel, Pattern, Storage,
-    Swizzle, Zero,
+    Access, BufferId, Certainty, Dependence, Direction, Doubt, ElementType, Fault, Kernel, Pattern,
+    Storage, Swizzle, Zero,
 };
 use std::borrow::Cow;
 use std::ops::Range;
@@ -151,6 +151,19 @@ impl Kernel for DpuTask<'_> {
             partial.write(storage.bytes_mut(accumulators.buffer));
         }
         Ok(())
+    }
+
+    fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
+        let is_sums = self
+            .accumulators
+            .as_ref()
+            .is_some_and(|accumulators| accumulators.buffer == access.buffer);
+        if access.tensor == Access::DESCRIPTION || is_sums {
+            return None;
+        }
+        let is_write = access.direction == Direction::Write;
+        self.workload
+            .tensor(access.tensor, is_write, access.pattern.offset)
     }
 
     fn unproven(&self) -> Option<Cow<'static, str>> {

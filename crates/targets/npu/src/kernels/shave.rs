@@ -6,7 +6,8 @@ use crate::names::layer_of;
 use crate::shave::{self, Operation, TensorRef, Values};
 use chipless_kernels::{cast, strided};
 use chipless_model::{
-    Access, BufferId, Dependence, Doubt, Fault, Kernel, Kind, Pattern, Storage, Zero,
+    Access, BufferId, Dependence, Direction, Doubt, ElementType, Fault, Kernel, Kind, Pattern,
+    Storage, Zero,
 };
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -237,6 +238,25 @@ impl Kernel for Invocation<'_> {
             self.store_sizes(storage, place)?;
         }
         Ok(())
+    }
+
+    fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
+        let Work::Known(invocation) = &self.work else {
+            return None;
+        };
+        let tensors = match access.direction {
+            Direction::Read => &invocation.inputs,
+            Direction::Write => &invocation.outputs,
+        };
+        let is_meant = |tensor: &&TensorRef| {
+            let place = self.place(tensor);
+            place.is_some_and(|(buffer, pattern)| {
+                buffer == access.buffer && pattern == access.pattern
+            })
+        };
+        let shape = &tensors.iter().find(is_meant)?.shape;
+        let outermost_first = shape.dims.iter().rev().map(|n| u64::from(*n));
+        Some((shape.element, outermost_first.collect()))
     }
 
     fn unproven(&self) -> Option<Cow<'static, str>> {
