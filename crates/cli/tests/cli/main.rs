@@ -3,6 +3,7 @@
 mod command_line;
 mod containers;
 mod contracts;
+mod debug;
 mod device;
 mod documents;
 mod findings;

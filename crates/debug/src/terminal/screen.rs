@@ -41,8 +41,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, screen: &Screen, view: &View) {
     let [left, right] = columns.areas(middle);
     let head = Line::from(vec![
         Span::styled("chipless debug ", STRONG),
-        Span::raw(format!("{}  ", clean(&screen.file))),
-        Span::styled(view.place.clone(), STRONG),
+        Span::styled(format!("{}  ", view.place), STRONG),
+        Span::raw(clean(&screen.file)),
     ]);
     frame.render_widget(Paragraph::new(head), title);
     draw_timeline(frame, view, timeline);
