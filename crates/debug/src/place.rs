@@ -360,9 +360,10 @@ pub(crate) fn select(session: &Session<'_, '_>, touches: &Touches, place: &Place
                 let selection = Selection::pattern(access.buffer, access.pattern, element);
                 // A part of a tensor has the dimensions of its pattern.
                 let is_whole = bytes.is_some() && bytes == selection.pattern.bytes();
-                return match is_whole {
-                    true if !shape.is_empty() => Selection { shape, ..selection },
-                    _ => selection,
+                return if is_whole && !shape.is_empty() {
+                    Selection { shape, ..selection }
+                } else {
+                    selection
                 };
             }
             let effect = session.effect_of(*task).unwrap_or(session.effects());
