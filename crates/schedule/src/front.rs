@@ -284,4 +284,6 @@ pub struct Front {
     pub operations: Vec<Operation>,
     /// What comes out: channels of layers.
     pub outputs: Vec<Operand>,
+    /// Whether the file says how its numbers are quantised; otherwise a rule without calibration data has done so.
+    pub is_quantised: bool,
 }

@@ -60,6 +60,7 @@ pub fn read(bytes: &[u8], batch: i64, _: Beside<'_>) -> Result<Front, Refused> {
         constants: Vec::new(),
         operations: reader.operations,
         outputs,
+        is_quantised: true,
     })
 }
 

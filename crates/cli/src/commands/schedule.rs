@@ -155,6 +155,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let machine = machine(&arguments.machine)?;
     let front = network(&arguments.network, batch)?;
+    if !front.is_quantised && arguments.dialect == Dialect::Spec {
+        terminal::complain(&format!(
+            "{}: note: a floating-point network is quantised to int8 without calibration data, which costs accuracy. For accurate results, pass a quantised network (QDQ)\n",
+            arguments.network.display()
+        ));
+    }
     if let Some(tree) = &arguments.evaluate {
         return evaluate(arguments, &front, &machine, batch, tree);
     }

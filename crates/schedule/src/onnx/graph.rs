@@ -190,6 +190,11 @@ impl<'g> Reader<'g> {
                 .known
                 .insert(constant.name.clone(), Known::Constant(constant, None));
         }
+        // An input may look odd because of what reads it: the operator says more.
+        let unsupported = reader.unsupported();
+        if !unsupported.is_empty() {
+            return Err(Refused(unsupported));
+        }
         for input in &graph.input {
             let name = input.name.clone().unwrap_or_default();
             if !reader.known.contains_key(&name) {
@@ -205,6 +210,29 @@ impl<'g> Reader<'g> {
             *reader.uses.entry(name).or_default() += 1;
         }
         Ok(reader)
+    }
+
+    /// Nodes whose operator is not supported, whatever their inputs.
+    fn unsupported(&self) -> Vec<String> {
+        let nodes = self.graph.node.iter().enumerate();
+        nodes
+            .filter_map(|(index, node)| {
+                let kind = node.op_type.as_deref().unwrap_or_default();
+                let domain = node.domain.as_deref().unwrap_or_default();
+                let is_own = matches!(domain, "" | "ai.onnx");
+                if is_own && super::compute::SUPPORTED.contains(&kind) {
+                    return None;
+                }
+                let name = node.name.clone().filter(|name| !name.is_empty());
+                let name = name.unwrap_or_else(|| format!("{kind}_{index}"));
+                let why = if is_own {
+                    "the operation is not supported".to_owned()
+                } else {
+                    format!("operations of the domain `{domain}` are not supported")
+                };
+                Some(format!("the node `{name}` ({kind}): {why}"))
+            })
+            .collect()
     }
 
     fn input(&mut self, input: &ValueInfo) -> Result<Value, String> {
@@ -372,6 +400,9 @@ impl<'g> Reader<'g> {
             constants: self.constants,
             operations: self.operations,
             outputs,
+            is_quantised: (self.graph.node.iter())
+                .filter_map(|node| node.op_type.as_deref())
+                .any(|kind| matches!(kind, "QuantizeLinear" | "DequantizeLinear")),
         })
     }
 
@@ -435,20 +466,11 @@ impl<'g> Reader<'g> {
     }
 
     fn node(&mut self, node: &'g Node, kind: &str) -> Outcome {
-        let domain = node.domain.as_deref().unwrap_or_default();
-        if !matches!(domain, "" | "ai.onnx") {
-            return Err(format!(
-                "operations of the domain `{domain}` are not supported"
-            ));
-        }
         let inputs: Vec<Option<Known>> = node
             .input
             .iter()
             .map(|i| self.known.get(i).cloned())
             .collect();
-        if !super::compute::SUPPORTED.contains(&kind) {
-            return Err("the operation is not supported".to_owned());
-        }
         if inputs
             .iter()
             .flatten()

@@ -432,11 +432,12 @@ impl Section<'_> {
                 "source" => {
                     self.reader
                         .put(&mut source, |reader| match reader.clone().string() {
-                            Ok(text) if text == "DDR" => {
+                            // The specification says DRAM, the published files DDR.
+                            Ok(text) if text == "DDR" || text == "DRAM" => {
                                 reader.string().map(|_| WeightSource::Dram)
                             }
                             Ok(text) if text == "CORE" => reader.string().map(|_| WeightSource::L2),
-                            _ => reader.expected("the source \"DDR\" or \"CORE\""),
+                            _ => reader.expected("the source \"DDR\", \"DRAM\" or \"CORE\""),
                         })?;
                 }
                 "align" => self.reader.put(&mut align, short)?,
