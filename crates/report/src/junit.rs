@@ -1,4 +1,4 @@
-//! Findings as JUnit XML, which most systems for continuous integration read: a test suite for each file, a test case for each finding. An error
+//! Findings as `JUnit` XML, which most systems for continuous integration read: a test suite for each file, a test case for each finding. An error
 //! is a failure; warnings and notes are cases that pass, with their text as output.
 
 use crate::findings::FileReport;

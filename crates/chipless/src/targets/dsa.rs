@@ -2,7 +2,7 @@
 
 mod streams;
 
-use crate::capability::{Capabilities, Capability, Draws};
+use crate::capability::{Capabilities, Capability, Converts, Draws};
 use crate::failure::Failure;
 use crate::options::{OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Picture, Source, Target};
@@ -79,7 +79,7 @@ impl Target for Dsa {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[Capability::Draws]
+        &[Capability::Converts, Capability::Draws]
     }
 
     fn open<'f>(&self, source: Source<'f>) -> Result<Box<dyn Package + 'f>, Failure> {
@@ -130,6 +130,7 @@ impl Document for Fabric {
 
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
+            converts: Some(self),
             draws: Some(self),
             ..Capabilities::default()
         }
@@ -143,6 +144,13 @@ impl Document for Fabric {
         Err(Failure::unsupported(
             "expected a program, found a fabric, which holds none (chipless map takes it)",
         ))
+    }
+}
+
+impl Converts for Fabric {
+    /// Today's JSON of the generator.
+    fn convert(&self) -> Result<String, Failure> {
+        Ok(format!("{:#}\n", self.adg.to_json()))
     }
 }
 

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 /// Check a program for errors.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
     /// Files or folders to check, patterns, or `-` for stdin.
     #[arg(required = true, value_name = "FILE")]

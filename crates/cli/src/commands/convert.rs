@@ -32,6 +32,7 @@ Examples:
   chipless convert set.json.gz -o schedule.json --network network.json
   chipless convert old.yaml -o iospec.yaml   from the flat dialect of femtorun 1
   chipless convert model.femto               the IOSpec that a container holds
+  chipless convert revel.sbmodel -o fabric.json   a fabric of 2016 to 2020 as today's JSON
   chipless convert model.pt -o plan.json --iospec iospec.yaml
 
 What a schedule lacks is made as plainly as possible: one tile for each workload, addresses where there are none. The \

@@ -94,7 +94,7 @@ pub(crate) struct Arguments {
     calibrate: Option<PathBuf>,
     /// Write the profiling buffer of the run (npu).
     ///
-    /// The program must have been compiled with PERF_COUNT.
+    /// The program must have been compiled with `PERF_COUNT`.
     #[arg(long, value_name = "FILE.bin")]
     profile: Option<PathBuf>,
     #[command(flatten)]

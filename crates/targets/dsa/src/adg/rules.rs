@@ -14,13 +14,17 @@ chipless_model::rules! {
         "Write the field as the generator does."
         "dsagen2, parameters of the nodes; measured on its output";
     UNSUPPORTED Unsupported Error Chipless "adg-unsupported" "a form of architecture graph that is not read"
-        "Read are the JSON of the generator (DSAGenNodes), that of the 2020 tools (nodes and links), and the text of 2016 to 2020 (.sbmodel) with its ports of one lane a link (PORT_IN, PORT_OUT)."
+        "Read are the JSON of the generator (DSAGenNodes), that of the 2020 tools (nodes and links), and the text of 2016 to 2020 (.sbmodel)."
         "Export the fabric as JSON with the generator."
         "dsa-scheduler, fabric.cpp and model.cpp";
     TEXT Fault Error Format "adg-text" "a line of a text model cannot be read"
         "A text model has sections in brackets and lines of the form `key: value`; the message says what was expected."
         "Write the line as the tool's own models do."
         "dsa-scheduler, model.cpp";
+    PORT_TWICE Fault Warning Format "adg-port-twice" "a port of a text model is written twice"
+        "The tool keeps one list of links for each number of a port: a later line takes the place of an earlier one."
+        "Give each port a number of its own, or remove the line that does not count."
+        "dsa-scheduler, sub_model.cpp";
     ELEMENT Fault Error Format "adg-element" "an element of an unknown kind, or twice the same"
         "Known are ProcessingElement, Switch, InputVectorPort, OutputVectorPort, DirectMemoryAccess, ScratchpadMemory, RecurrenceEngine, GenerateEngine and RegisterEngine, each with a number of its own."
         "Rename the element."

@@ -63,6 +63,8 @@ struct Model<'t> {
     /// Numbers of the ports and of what they are linked to.
     input_ports: Vec<(u32, Vec<u32>)>,
     output_ports: Vec<(u32, Vec<u32>)>,
+    /// What is odd and does not keep the model from being read.
+    findings: Vec<Finding>,
 }
 
 /// Reads a text model.
@@ -78,7 +80,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<(Adg, Vec<Finding>),
     let text = String::from_utf8_lossy(bytes);
     let model = parse(&text)?;
     let adg = model.fabric()?;
-    let mut findings = Vec::new();
+    let mut findings = model.findings;
     lint(&adg, &mut findings);
     findings.truncate(usize::try_from(limits.findings).unwrap_or(usize::MAX));
     Ok((adg, findings))
@@ -177,7 +179,8 @@ impl<'t> Model<'t> {
             "temporal_y" => self.region[1] = count("a row")?,
             "temporal_width" => self.region[2] = count("columns")?,
             "temporal_height" => self.region[3] = count("rows")?,
-            "SS_LAYOUT" => {
+            // Named after the tool of its time: Softbrain, DyRA, the stream-dataflow scheduler.
+            "SS_LAYOUT" | "SB_LAYOUT" | "DY_LAYOUT" => {
                 if value != "FULL" {
                     let message = format!("expected the layout FULL, found \"{value}\"");
                     return Err(error(number, message));
@@ -189,7 +192,7 @@ impl<'t> Model<'t> {
         Ok(None)
     }
 
-    /// `PORT_IN n: a, b, c`, or `PORT_IN n: a:offset, b:offset`
+    /// `PORT_IN n: a, b, c`, or as older files have it `VPORT_IN n: a:lanes, b:lanes`
     fn port(&mut self, line: &'t str, number: usize) -> Result<(), Error> {
         let Some((key, value)) = line.split_once(':') else {
             return Err(error(
@@ -199,21 +202,17 @@ impl<'t> Model<'t> {
         };
         let mut words = key.split_whitespace();
         let incoming = match words.next() {
-            Some("PORT_IN") => true,
-            Some("PORT_OUT") => false,
-            Some(other @ ("VPORT_IN" | "VPORT_OUT")) => {
-                let message = format!("{other} puts several lanes on a link, which is not read");
-                let place = Place::file().at(format!("line {number}"));
-                return Err(Box::new(rules::UNSUPPORTED.at(place, message)));
-            }
+            Some("PORT_IN" | "VPORT_IN") => true,
+            Some("PORT_OUT" | "VPORT_OUT") => false,
             _ => return Ok(()),
         };
         let own = whole(words.next().unwrap_or_default(), 4095, number, "a port")?;
+        // Commas or spaces are between them. Behind a colon stand the lanes of a vector on that link (`2:0 8`), which no tool since 2018 reads.
+        let is_vector = key.starts_with('V');
         let links = value
-            .split(',')
+            .split(|c: char| c == ',' || (!is_vector && c.is_whitespace()))
             .map(str::trim)
             .filter(|text| !text.is_empty());
-        // What stands behind the number, `2:0`, is an offset that no tool reads.
         let links = links
             .map(|text| {
                 whole(
@@ -229,10 +228,15 @@ impl<'t> Model<'t> {
         } else {
             &mut self.output_ports
         };
-        if ports.iter().any(|(other, _)| *other == own) {
-            return Err(error(number, format!("port {own} is there twice")));
+        match ports.iter_mut().find(|(other, _)| *other == own) {
+            Some((_, earlier)) => {
+                *earlier = links;
+                let place = Place::file().at(format!("line {number}"));
+                let message = format!("port {own} is written twice: the last line counts");
+                self.findings.push(rules::PORT_TWICE.at(place, message));
+            }
+            None => ports.push((own, links)),
         }
-        ports.push((own, links));
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Times of instructions on Trainium 2, against what the machine file makes of them.
 //!
-//! The figures are a third party's (github.com/Joejoedesu/voyager-compiler, src/voyager_compiler/trainium/*_characterization.json, October
+//! The figures are a third party's (github.com/Joejoedesu/voyager-compiler, `src/voyager_compiler/trainium/*_characterization.json`, October
 //! 2026): completions of isolated instructions, evaluated at widths of their probes; of the tensor engine the time until the next may start.
 //! docs/neuron-timing.md shows the errors.
 
