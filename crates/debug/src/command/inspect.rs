@@ -160,7 +160,7 @@ pub(super) fn writer(console: &mut Console<'_, '_>, arguments: &str) -> Result<A
     if !left.is_empty() {
         let _ = writeln!(
             answer.text,
-            "{} bytes are as they were at the start",
+            "{} bytes have their initial values",
             left.count()
         );
     }
