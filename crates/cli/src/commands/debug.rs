@@ -23,12 +23,12 @@ use std::path::PathBuf;
 pub(crate) struct Arguments {
     /// A program file of any target.
     ///
-    /// With --dap the editor names it.
+    /// With `--dap`, the editor passes it.
     #[arg(value_name = "FILE", required_unless_present_any = ["dap", "dap_port"])]
     file: Option<PathBuf>,
     /// Execute commands from a file, or `-` for stdin.
     ///
-    /// One command a line.
+    /// One command per line. Without `--script`, the debugger opens a full screen in the terminal.
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
     /// Answer each script command with one JSON line.
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// For editors such as VS Code, Neovim and Emacs.
     #[arg(long, conflicts_with = "script")]
     dap: bool,
-    /// The same on this port of 127.0.0.1, for one client.
+    /// Serve one DAP client on this port of 127.0.0.1.
     #[arg(long, value_name = "N", conflicts_with_all = ["script", "dap"])]
     dap_port: Option<u16>,
     /// Input data: NAME=FILE.npy, repeatable.
@@ -47,13 +47,13 @@ pub(crate) struct Arguments {
     /// An input that you do not pass is filled with seeded random data.
     #[arg(long = "input", value_name = "NAME=FILE.npy")]
     inputs: Vec<String>,
-    /// Seed of the random data.
+    /// Seed of the random inputs.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Task order: `timed`, or `random:SEED`.
     #[arg(long, value_name = "timed|random:SEED", default_value = "timed", value_parser = order)]
     order: Order,
-    /// Debug the program even if errors are found before.
+    /// Debug a program even if `check` finds errors.
     #[arg(long)]
     no_verify: bool,
     #[command(flatten)]
@@ -69,7 +69,7 @@ Examples:
   echo 'break dpu0[3]
   continue
   print dpu0[3].in[0]' | chipless debug model.blob --script - --json
-  chipless debug --dap                            what an editor starts
+  chipless debug --dap                            for an editor
 
 The commands are gdb's: break, continue, step, next, print; reverse-continue, reverse-step and reverse-next go back. `help` shows \
 all of them. docs/debugging.md goes from a wrong output to the guilty task.

@@ -88,6 +88,27 @@ fn exit_status_says_whether_commands_failed() {
     assert_eq!(run(&["debug", PROGRAM, "--json"]).0, 2);
 }
 
+/// The page that leads from a wrong output to its task shows what the commands print.
+#[test]
+fn the_page_shows_real_output() {
+    let page = std::fs::read_to_string(root().join("docs/debugging.md")).unwrap();
+    let behind = page.split("```text\n").nth(1).unwrap();
+    let session = behind.split("```").next().unwrap();
+    let lines = session.lines().filter_map(|line| line.strip_prefix("> "));
+    let commands: Vec<&str> = lines.collect();
+    assert_eq!(commands.len(), 10);
+    let mut command = chipless();
+    let program = "fixtures/broken/early_read.neff";
+    command.args(["debug", program, "--no-verify", "--script", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(commands.join("\n").as_bytes()).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), session);
+}
+
 /// Sends a request and returns its answer.
 fn ask(stream: &mut BufReader<TcpStream>, seq: i64, command: &str, arguments: &Value) -> Value {
     let body = json!({"seq": seq, "type": "request", "command": command, "arguments": arguments})
