@@ -63,6 +63,23 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
     ),
     ("report.py", &["tables", "why", "traces", "diff", "page"]),
     (
+        "debug.py",
+        &["protocol", "script", "values", "back", "watch", "catch"],
+    ),
+    // What users did, and what must come back.
+    (
+        "cases.py",
+        &[
+            "--bin",
+            "target/release/chipless",
+            "../shared/corpus/field/command-line",
+            "../shared/corpus/field/npu",
+            "../shared/corpus/field/neff",
+            "../shared/corpus/field/dsa-spu",
+            "../shared/corpus/field/inputs",
+        ],
+    ),
+    (
         "gemini.py",
         &[
             "info", "traffic", "replay", "execute", "convert", "clean", "broken", "survive",
