@@ -10,6 +10,8 @@ use std::fmt::Write;
 
 /// Moves between two places that are followed to learn the type of a byte.
 const MOVES: usize = 64;
+/// Bytes of a tensor that is read, at most: a pattern may repeat bytes as often as its file says.
+const LARGEST: u64 = 4 << 30;
 
 /// A named piece of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -412,8 +414,14 @@ fn element_at(
 /// The tensor of a selection at present.
 ///
 /// # Errors
-/// Bytes beyond the buffer.
+/// Bytes beyond the buffer; more of them than can be shown.
 pub(crate) fn read(session: &Session<'_, '_>, selection: &Selection) -> Result<Tensor, String> {
+    let size = selection.pattern.bytes().unwrap_or(u64::MAX);
+    if size > LARGEST {
+        return Err(format!(
+            "expected a tensor of at most {LARGEST} bytes, found {size}; give a BUFFER+OFFSET..END of it"
+        ));
+    }
     let mut bytes = Vec::new();
     let held = session.storage().bytes(selection.buffer);
     strided::gather(held, &selection.pattern, &mut bytes).map_err(|error| {

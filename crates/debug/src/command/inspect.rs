@@ -15,6 +15,8 @@ use std::path::Path;
 
 /// Elements that `x` shows at most.
 const EXAMINED: u64 = 1 << 16;
+/// Bytes of an operand whose numbers are summed up unasked, at most.
+const SUMMARISED: u64 = 64 << 20;
 
 /// Where the debugger stands.
 pub(super) fn position(console: &Console<'_, '_>) -> Answer {
@@ -455,6 +457,11 @@ pub(crate) fn shown(console: &Console<'_, '_>, place: &Place) -> (String, String
     let program = debugger.session.program();
     let selection = debugger.select(place);
     let text = where_text(program, &selection);
+    let size = selection.pattern.bytes().unwrap_or(u64::MAX);
+    if size > SUMMARISED {
+        let form = crate::tensor::form(selection.element, &selection.shape);
+        return (text, format!("{form}, {size} bytes: `print` it"), None);
+    }
     match crate::place::read(&debugger.session, &selection) {
         Ok(tensor) if is_description(program, place) => {
             let value = format!("descriptor of {} bytes", tensor.bytes.len());
