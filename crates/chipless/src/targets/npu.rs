@@ -147,7 +147,9 @@ impl<'f> Opened<'f> {
                 .insert_entry(entry)
                 .map_err(|error| Failure::misuse("--kernel", error))?;
         }
-        let (_, own) = chipless_npu::MACHINES[0];
+        let generation = self.document.generation();
+        let (_, own) =
+            chipless_npu::MACHINES[generation.map_or(0, |generation| generation.machine)];
         Ok(chipless_npu::Options {
             machine: self.options.machine(own, &[], Machine::from_toml)?,
             kernels,

@@ -8,6 +8,7 @@ mod bytes;
 mod dma;
 pub mod dpu;
 pub mod elf;
+pub mod generation;
 pub mod image;
 pub mod inference;
 pub mod info;

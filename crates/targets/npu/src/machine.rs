@@ -126,8 +126,11 @@ pub struct ShaveCost {
     pub per_byte: f64,
 }
 
-/// The machine that comes with Chipless: name and file.
-pub const MACHINES: &[(&str, &str)] = &[("npu4", include_str!("../machine.toml"))];
+/// The machines that come with Chipless: name and file. A generation names its own.
+pub const MACHINES: &[(&str, &str)] = &[
+    ("npu4", include_str!("../machine.toml")),
+    ("npu5", include_str!("../machine-5010.toml")),
+];
 
 impl Machine {
     /// Reads a machine file; the error says where and what.

@@ -1,10 +1,10 @@
 //! A blob as it stands in the file: nothing moved, nothing lost, every byte borrowed.
 
 use crate::elf::{Elf, Note};
+use crate::generation::Generation;
 use crate::metadata::{Metadata, PerformanceMetrics, single};
 use crate::rules;
 use crate::section::{Section, section_type};
-use crate::structures::TILES;
 use crate::trailer::{Container, Trailer};
 use chipless_model::{Finding, Place};
 use std::fmt;
@@ -242,6 +242,11 @@ impl<'f> Document<'f> {
         self.compiler_hash
     }
 
+    /// The generation that the program is for; `None` where Chipless does not run it.
+    pub fn generation(&self) -> Option<Generation> {
+        Generation::of(self.platform())
+    }
+
     /// What the program needs, as text: `compiler=8.4;npu=4000;t=4;elf=1.2.2;mi=11.4.10`. Empty where the file does not say.
     pub fn compatibility(&self) -> &'f str {
         self.compatibility
@@ -252,20 +257,20 @@ impl<'f> Document<'f> {
         &self.warnings
     }
 
-    /// Whether this is a program for NPU4000 in a known version; if not, why.
+    /// Whether this is a program for a chip that Chipless runs, in a known version; if not, why.
     pub fn supported(&self) -> Result<(), Box<Finding>> {
         let (platform, place) = &self.platform;
-        if *platform != Platform::Npu4000 {
-            let message = format!("{platform} is not supported; NPU4000 is");
+        let Some(generation) = Generation::of(*platform) else {
+            let message = format!("{platform} is not supported; NPU4000 and NPU5010 are");
             return Err(Box::new(
                 rules::UNSUPPORTED_PLATFORM.at(place.clone().at("ArchKind"), message),
             ));
-        }
+        };
         if let Some(trailer) = &self.trailer {
             trailer.supported()?;
         }
         for (what, note, known) in [
-            ("loader ABI", &self.loader_abi, 1),
+            ("loader ABI", &self.loader_abi, generation.loader_abi),
             ("mapped inference", &self.mapped_inference, 11),
         ] {
             let (place, message) = match note {
@@ -282,9 +287,11 @@ impl<'f> Document<'f> {
             return Err(Box::new(rules::UNSUPPORTED_VERSION.at(place, message)));
         }
         let tiles = self.metadata.resources.tiles;
-        if usize::from(tiles) > TILES {
-            let message =
-                format!("a program for {tiles} tiles is not supported; NPU4000 has {TILES}");
+        if tiles > generation.tiles {
+            let message = format!(
+                "a program for {tiles} tiles is not supported; {platform} has {}",
+                generation.tiles
+            );
             return Err(Box::new(
                 rules::UNSUPPORTED_PLATFORM.at(self.metadata_place(), message),
             ));

@@ -8,6 +8,7 @@
 use super::registers::Invariant;
 use super::weights::Entry;
 use super::workload::{DecodeError, Operation};
+use crate::generation::PostStages;
 use chipless_kernels::cast::{Rounding, encode_f32};
 use chipless_model::{ElementType, Fault, Kind};
 use half::f16;
@@ -31,11 +32,22 @@ pub(super) enum Post {
 pub(super) struct FloatPost {
     /// Bias and scale of all channels; `None`: from the weight table.
     scale: Option<(f32, f32)>,
-    /// Factor of negative values in place of the scale: compilers multiply it by the scale, and divide it by that of a quantised result.
-    slope: Option<f32>,
+    /// Factor of negative values.
+    slope: Option<Slope>,
     target: FloatTarget,
     /// Bit pattern, as a signed integer, that stored values do not exceed.
     high_clamp: i32,
+    /// Limits of values before they become what is stored.
+    limits: Option<(f32, f32)>,
+}
+
+/// Factor of negative values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Slope {
+    /// In place of the scale: compilers multiply it by the scale, and divide it by that of a quantised result.
+    ForScale(f32),
+    /// Of the scaled value.
+    OfScaled(f32),
 }
 
 /// What a float becomes.
@@ -98,7 +110,13 @@ impl FloatPost {
             Some((bias, _)) => Some(bias),
             None => entry.map(|entry| f32::from_bits(entry.bias)),
         };
-        bias == Some(0.0) && self.high_clamp >= 0 && !matches!(self.target, FloatTarget::Integer(_))
+        let clamps = self
+            .limits
+            .is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+        bias == Some(0.0)
+            && !clamps
+            && self.high_clamp >= 0
+            && !matches!(self.target, FloatTarget::Integer(_))
     }
 }
 
@@ -151,6 +169,7 @@ impl Post {
         i: &Invariant,
         operation: Operation,
         input: ElementType,
+        stages: PostStages,
     ) -> Result<Post, DecodeError> {
         let bits = 1 << i.dtype;
         if bits < 8 {
@@ -169,7 +188,7 @@ impl Post {
                 ))
             }
         };
-        if input.kind() != Kind::Float {
+        if input.kind() != Kind::Float && stages == PostStages::Separate {
             return IntegerPost::decode(i, bits, i.ppe_i32_convert).map(|post| match post {
                 _ if i.ppe_fp_bypass == 0 => Post::Unknown {
                     reason: "integer sums in the float PPE (ppe_fp_bypass 0)".into(),
@@ -207,6 +226,7 @@ impl Post {
                 .map(|()| FloatTarget::Float8(ElementType::Float8E5M2))?,
             5 => width(8, "hf8 (ppe_fp_convert 5)")
                 .map(|()| FloatTarget::Float8(ElementType::Float8E4M3Fn))?,
+            4 if stages == PostStages::Float => FloatTarget::Integer(IntegerPost::passing(i, bits)),
             4 => match IntegerPost::decode(i, bits, 0)? {
                 Some(post) if post.scale.is_some() => FloatTarget::Integer(post),
                 _ => {
@@ -224,8 +244,23 @@ impl Post {
                     f32::from_bits(i.ppe_fp_scale),
                 )
             }),
-            slope: (i.ppe_fp_prelu_en == 1).then(|| f32::from_bits(i.ppe_fp_prelu)),
-            high_clamp: i.ppe_scale_hclamp as i32,
+            slope: (i.ppe_fp_prelu_en == 1).then(|| {
+                let slope = f32::from_bits(i.ppe_fp_prelu);
+                match stages {
+                    PostStages::Separate => Slope::ForScale(slope),
+                    PostStages::Float => Slope::OfScaled(slope),
+                }
+            }),
+            high_clamp: match stages {
+                PostStages::Separate => i.ppe_scale_hclamp as i32,
+                PostStages::Float => i32::MAX,
+            },
+            limits: (stages == PostStages::Float).then(|| {
+                (
+                    f32::from_bits(i.ppe_scale_lclamp),
+                    f32::from_bits(i.ppe_scale_hclamp),
+                )
+            }),
             target,
         }))
     }
@@ -297,8 +332,11 @@ impl Post {
                 ..
             }) => {
                 match slope {
-                    Some(0.0) => found.push("ReLU".into()),
-                    Some(slope) => found.push(format!("slope {slope}")),
+                    Some(Slope::ForScale(0.0) | Slope::OfScaled(0.0)) => found.push("ReLU".into()),
+                    Some(Slope::OfScaled(1.0)) => {}
+                    Some(Slope::ForScale(slope) | Slope::OfScaled(slope)) => {
+                        found.push(format!("slope {slope}"))
+                    }
                     None => {}
                 }
                 if *high_clamp != i32::MAX && matches!(target, FloatTarget::Float16 { .. }) {
@@ -381,6 +419,14 @@ impl Post {
         channels: usize,
         table: &[Entry],
     ) -> Result<Elements, Fault> {
+        if let Post::Float(_) = self {
+            // Sums of 8-bit products are below 2^24 but for very long ones, which the float stages round.
+            return self.floats(
+                sums.iter().map(|sum| *sum as f32).collect(),
+                channels,
+                table,
+            );
+        }
         let Post::Integer(post) = self else {
             return Err(Fault::unsupported("integer sums in the float PPE"));
         };
@@ -425,7 +471,8 @@ impl FloatPost {
         let finish = |sum: f32, bias: f32, scale: f32| {
             let value = sum + bias;
             match self.slope {
-                Some(slope) if value < 0.0 => value * slope,
+                Some(Slope::ForScale(slope)) if value < 0.0 => value * slope,
+                Some(Slope::OfScaled(slope)) if value * scale < 0.0 => value * scale * slope,
                 _ => value * scale,
             }
         };
@@ -447,6 +494,16 @@ impl FloatPost {
     }
 
     fn convert(&self, mut values: Vec<f32>) -> Result<Elements, Fault> {
+        if let Some((low, high)) = self.limits {
+            // Not `clamp`, which panics where the limits cross; a NaN stays one, an infinity what it is where there is no limit.
+            for value in values.iter_mut() {
+                if *value < low && low > f32::MIN {
+                    *value = low;
+                } else if *value > high && high < f32::MAX {
+                    *value = high;
+                }
+            }
+        }
         match &self.target {
             FloatTarget::Float32 => {
                 let clamp = |v: f32| (v.to_bits() as i32).min(self.high_clamp).to_le_bytes();
@@ -512,6 +569,34 @@ impl FloatPost {
 }
 
 impl IntegerPost {
+    /// What is left of the integer stages behind the float ones: the zero point, and the limits of the stored type, whose sign the lower
+    /// clamp tells.
+    fn passing(i: &Invariant, bits: u32) -> IntegerPost {
+        let zero_point = zero_point(i);
+        let lowest = f64::from(f32::from_bits(i.ppe_scale_lclamp)) + zero_point as f64;
+        let (low, high) = match (bits, lowest >= 0.0) {
+            (8, true) => (0, 255),
+            (16, true) => (0, 65535),
+            (8, false) if f32::from_bits(i.ppe_scale_lclamp) > f32::MIN => (-128, 127),
+            (8, false) => (-128, 255),
+            (16, false) => (-32768, 32767),
+            _ => (i32::MIN, i32::MAX),
+        };
+        let scale = Scale {
+            multiplier: 1,
+            shift: 0,
+            round: Round::NearestEven,
+        };
+        IntegerPost {
+            scale: Some((0, scale)),
+            slope: (1, 0),
+            zero_point,
+            low,
+            high,
+            target: IntegerTarget::Bytes(bits / 8),
+        }
+    }
+
     /// `None` where integers become something that is not known.
     fn decode(i: &Invariant, bits: u32, convert: u32) -> Result<Option<IntegerPost>, DecodeError> {
         let target = match convert {
@@ -537,9 +622,7 @@ impl IntegerPost {
         Ok(Some(IntegerPost {
             scale: (i.ppe_scale_override == 1).then_some((i.ppe_bias as i32, scale)),
             slope: (i64::from(i.ppe_prelu_mult), i.ppe_prelu_shift),
-            // Nine bits, two's complement.
-            zero_point: i64::from(i.ppe_g8_bias_c)
-                - if i.ppe_g8_bias_c >= 1 << 8 { 1 << 9 } else { 0 },
+            zero_point: zero_point(i),
             low: i.ppe_scale_lclamp as i32,
             high: i.ppe_scale_hclamp as i32,
             target,
@@ -581,6 +664,11 @@ impl IntegerPost {
             .min(self.high);
         (pattern as i16).to_le_bytes()
     }
+}
+
+/// Nine bits, two's complement.
+fn zero_point(i: &Invariant) -> i64 {
+    i64::from(i.ppe_g8_bias_c) - if i.ppe_g8_bias_c >= 1 << 8 { 1 << 9 } else { 0 }
 }
 
 /// `2^-shift`, exactly.

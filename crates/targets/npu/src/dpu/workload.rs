@@ -7,6 +7,7 @@ use super::output::Output;
 use super::post::Post;
 use super::registers::{self, Invariant, Variant};
 use super::weights::{Palette, Weights};
+use crate::generation::PostStages;
 use chipless_model::{ElementType, Kind, Swizzle};
 use std::fmt;
 use std::ops::Range;
@@ -71,6 +72,8 @@ pub struct Workload {
     pub(super) weights: Weights,
     pub(super) post: Post,
     pub(super) output: Output,
+    /// Channels of the input that it walks; the output box may have fewer.
+    channels: usize,
     /// The sums stay in the accumulators for the next workload of this DPU.
     pub(super) continued: bool,
     pub(super) unsupported: Option<String>,
@@ -78,7 +81,8 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Decodes a variant (224 bytes) and its invariant (352 bytes), as they stand in CMX, for the DPU of `tile`.
+    /// Decodes a variant (224 bytes) and its invariant (352 bytes), as they stand in CMX, for the DPU of `tile`, whose post-processing
+    /// counts by `stages`.
     ///
     /// # Errors
     /// Values that no DPU can execute: empty boxes, boxes outside their tensors, windows that do not give the output box,
@@ -88,6 +92,7 @@ impl Workload {
         invariant: &[u8; Invariant::BYTES],
         variant: &[u8; Variant::BYTES],
         tile: u8,
+        stages: PostStages,
     ) -> Result<Workload, DecodeError> {
         let i = Invariant::decode(invariant);
         let v = Variant::decode(variant);
@@ -96,7 +101,7 @@ impl Workload {
         }
         let output = Output::decode(&i, &v, registers::halo_regions(variant))?;
         let operation = operation(&i)?;
-        let geometry = geometry(&i, &v, operation)?;
+        let geometry = geometry(&i, &v, operation, stages)?;
         let activations = input_format(i.amode)
             .ok_or_else(|| DecodeError::new("amode", "a format, 0 to 9", i.amode))?;
         let weights = input_format(i.wmode)
@@ -168,11 +173,12 @@ impl Workload {
             tile,
             operation,
             geometry,
-            post: Post::decode(&i, operation, activations)?,
+            post: Post::decode(&i, operation, activations, stages)?,
             output,
             input,
             second,
             weights,
+            channels: v.workload_size_z as usize,
             continued: v.conv_cond == 1,
             unsupported: None,
             unproven: None,
@@ -204,13 +210,13 @@ impl Workload {
         odd.then_some((self.input.size.z, multiple))
     }
 
-    /// Output channels, where each of them sees one input channel only.
+    /// Channels that it walks, where each output channel sees one input channel only.
     pub(crate) fn channelwise(&self) -> Option<usize> {
         let is_channelwise = matches!(
             self.operation,
             Operation::Depthwise | Operation::MaxPool | Operation::AveragePool { .. }
         );
-        is_channelwise.then_some(self.output.extent.z)
+        is_channelwise.then_some(self.channels)
     }
 
     /// Tile offset of the weight table, where it has one.
@@ -500,7 +506,12 @@ fn operation(i: &Invariant) -> Result<Operation, DecodeError> {
     })
 }
 
-fn geometry(i: &Invariant, v: &Variant, operation: Operation) -> Result<Geometry, DecodeError> {
+fn geometry(
+    i: &Invariant,
+    v: &Variant,
+    operation: Operation,
+    stages: PostStages,
+) -> Result<Geometry, DecodeError> {
     let stride_y = if i.stride_y_en == 1 {
         i.stride_y
     } else {
@@ -551,6 +562,11 @@ fn geometry(i: &Invariant, v: &Variant, operation: Operation) -> Result<Geometry
         v.workload_size_z,
     )?;
     let outputs = within("te_end_z", v.te_beg_z, u32::MAX, v.te_end_z)? + 1 - v.te_beg_z as usize;
+    // The newer DPU leaves padded channels out where it writes.
+    let channels = match stages {
+        PostStages::Float if operation != Operation::Convolution => channels.min(outputs),
+        _ => channels,
+    };
     if operation != Operation::Convolution && channels != outputs {
         return Err(DecodeError::new(
             "workload_size_z",

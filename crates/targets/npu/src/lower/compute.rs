@@ -62,6 +62,7 @@ impl<'i> Lowering<'_, 'i> {
             invariant_bytes.try_into().ok()?,
             variant_bytes.try_into().ok()?,
             tile,
+            self.generation.post,
         ) {
             Ok(workload) => workload,
             Err(error) => {

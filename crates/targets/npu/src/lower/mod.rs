@@ -8,6 +8,7 @@ mod transfer;
 use crate::address::{self, Target};
 use crate::dma::Operation;
 use crate::dpu;
+use crate::generation::{Generation, NPU4000};
 use crate::image::Image;
 use crate::inference::Inference;
 use crate::info::Edge;
@@ -94,6 +95,7 @@ pub fn lower<'i>(
         operations: HashMap::new(),
         accumulators: Default::default(),
         continued: Default::default(),
+        generation: document.generation().unwrap_or(NPU4000),
         constants: Constants::default(),
         known: Arc::default(),
         labels: match &options.names {
@@ -160,6 +162,8 @@ struct Lowering<'l, 'i> {
     accumulators: [Option<BufferId>; address::TILES as usize],
     /// The last workload of each DPU, if it is continued.
     continued: [Option<Arc<dpu::Workload>>; address::TILES as usize],
+    /// The chip that the program is for.
+    generation: Generation,
     /// What arrives in CMX, while tasks are lowered.
     constants: Constants<'i>,
     /// The same, for the kernels, once all tasks are lowered.

@@ -145,7 +145,12 @@ impl Task {
     }
 
     pub(super) fn decode(&self) -> Result<Workload, DecodeError> {
-        Workload::decode(&self.invariant_bytes(), &self.variant_bytes(), self.tile)
+        Workload::decode(
+            &self.invariant_bytes(),
+            &self.variant_bytes(),
+            self.tile,
+            crate::generation::PostStages::Separate,
+        )
     }
 
     /// Decodes and executes.

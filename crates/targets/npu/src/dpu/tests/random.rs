@@ -409,7 +409,7 @@ proptest! {
                 Some(at) => variant[at] ^= bits,
             }
         }
-        let Ok(workload) = Workload::decode(&invariant, &variant, task.tile) else { return Ok(()) };
+        let Ok(workload) = Workload::decode(&invariant, &variant, task.tile, crate::generation::PostStages::Separate) else { return Ok(()) };
         let own = &memory.tiles[usize::from(task.tile)];
         let known = |offset: u64, size: u64| own.get(offset as usize..usize::try_from(offset + size).ok()?).map(<[u8]>::to_vec);
         let mut written: Vec<Vec<bool>> = vec![vec![false; TILE]; 6];
