@@ -122,7 +122,8 @@ pub fn unproven(program: &Program<'_>, below: Grade) -> Vec<String> {
     }
     let line = |(rule, (n, first))| {
         let first = program.task_name(first);
-        format!("unproven: {rule} ({n} tasks, first {first})")
+        let tasks = if n == 1 { "task" } else { "tasks" };
+        format!("unproven: {rule} ({n} {tasks}, first {first})")
     };
     rules.into_iter().map(line).collect()
 }

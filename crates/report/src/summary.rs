@@ -164,7 +164,11 @@ impl Run<'_, '_> {
             paint.strong("layers"),
             paint.dim("estimated")
         );
-        let whole: f64 = layers.iter().map(|layer| layer.busy_ns).sum();
+        let outside = why::outside(self.program, &self.attribution);
+        let of_layers = layers.iter().map(|layer| layer.busy_ns);
+        let whole: f64 = of_layers
+            .chain(outside.iter().map(|part| part.busy_ns))
+            .sum();
         let (mut shown, number) = (layers, LAYERS);
         let rest = shown.len().saturating_sub(number);
         if rest > 0 {
@@ -189,6 +193,16 @@ impl Run<'_, '_> {
         if rest > 0 {
             let text = format!("{} not shown: --json has all", count(rest, "shorter layer"));
             let _ = writeln!(out, "  {}", paint.dim(text));
+        }
+        for part in outside {
+            let _ = writeln!(
+                out,
+                "  {:names$}  {:>9}  {:>5.1} %  {}",
+                format!("({})", part.part),
+                Time::from_ns(part.busy_ns),
+                part.busy_ns / whole.max(f64::MIN_POSITIVE) * 100.0,
+                paint.dim(count(part.tasks, "task"))
+            );
         }
     }
 

@@ -155,26 +155,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let machine = machine(&arguments.machine)?;
     let front = network(&arguments.network, batch)?;
-    if !front.is_quantised && arguments.dialect == Dialect::Spec {
-        terminal::complain(&format!(
-            "{}: note: a floating-point network is quantised to int8 without calibration data, which costs accuracy. For accurate results, pass a quantised network (QDQ)\n",
-            arguments.network.display()
-        ));
-    }
     if let Some(tree) = &arguments.evaluate {
         return evaluate(arguments, &front, &machine, batch, tree);
     }
     // What cannot be written is said before the search.
     let lowered = emit::Written::of(&front, batch, arguments.weights_out.is_some())
         .map_err(|error| Failure::unreadable(arguments.network.display(), error));
-    let lowered = if arguments.dialect == Dialect::Spec
+    let is_computed = arguments.dialect == Dialect::Spec
         || arguments.network_out.is_some()
-        || arguments.weights_out.is_some()
-    {
-        Some(lowered?)
-    } else {
-        None
-    };
+        || arguments.weights_out.is_some();
+    let lowered = is_computed.then_some(lowered).transpose()?;
+    if is_computed && !front.is_quantised {
+        terminal::complain(&format!(
+            "{}: note: a floating-point network is quantised to int8 without calibration data, which costs accuracy. For accurate results, pass a quantised network (QDQ)\n",
+            arguments.network.display()
+        ));
+    }
     let interrupted = Arc::new(AtomicBool::new(false));
     let noticed = Arc::clone(&interrupted);
     // A process in which somebody else waits for SIGINT keeps its own way of ending.

@@ -7,6 +7,7 @@ mod debug;
 mod device;
 mod documents;
 mod findings;
+mod gates;
 mod house;
 mod npu;
 mod small;

@@ -329,7 +329,7 @@ fn text_models_say_what_is_wrong_with_them() {
     assert!(said("width: 2", "width: many").contains("found \"many\""));
     assert!(said("ADDER ANY", "ADDER OTHER").contains("found \"OTHER\""));
     assert!(said("PORT_OUT 0: 0", "PORT_OUT 0: 99").contains("names 99"));
-    assert!(said("PORT_OUT 0: 0", "VPORT_OUT 0: 0").contains("adg-unsupported"));
+    assert!(said("three_in_two_out", "ring").contains("adg-unsupported"));
     assert!(said("three_in_two_out", "ring").contains("found \"ring\""));
 }
 
@@ -435,4 +435,38 @@ fn meshes_are_made_changed_and_compared() {
     ] {
         assert!(apply(&mut file, &[wrong]).is_err());
     }
+}
+
+/// The forms that ports and layouts had between 2016 and 2018.
+#[test]
+fn text_models_of_every_generation_are_read() {
+    let model = |layout: &str, ports: &str| {
+        let text = format!(
+            "[fu-model]\nFU_TYPE FU_ADD: Add64:20\n[switch-model]\n[sub-model]\nwidth: 2\nheight: 2\nio_layout: three_sides_in\n\
+             ins_per_switch: 3\nouts_per_switch: 3\n{layout}: FULL\nFU_ADD FU_ADD\nFU_ADD FU_ADD\n[io-model]\n{ports}\n"
+        );
+        Adg::read(text.as_bytes(), &Limits::default()).unwrap()
+    };
+    let (today, findings) = model("SS_LAYOUT", "PORT_IN 0: 2, 5, 8\nPORT_OUT 0: 1");
+    assert!(findings.is_empty(), "{findings:?}");
+    for (layout, ports) in [
+        (
+            "SB_LAYOUT",
+            "VPORT_IN 0: 2:0 8, 5:1 9, 8:2 10\nVPORT_OUT 0: 1:0",
+        ),
+        ("DY_LAYOUT", "PORT_IN 0: 2:0, 5:1, 8:2\nPORT_OUT 0: 1"),
+    ] {
+        let (older, findings) = model(layout, ports);
+        assert!(
+            findings.is_empty() && adg::edit::diff(&older, &today).is_empty(),
+            "{findings:?}"
+        );
+    }
+    // Of two lines for one port the last counts.
+    let (twice, findings) = model(
+        "SS_LAYOUT",
+        "PORT_IN 0: 7\nPORT_IN 0: 2, 5, 8\nPORT_OUT 0: 1",
+    );
+    assert!(adg::edit::diff(&twice, &today).is_empty());
+    assert_eq!(findings[0].rule.code, "adg-port-twice");
 }

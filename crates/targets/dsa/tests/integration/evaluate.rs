@@ -472,3 +472,19 @@ proptest! {
         }
     }
 }
+
+/// As the simulator's recordings have it.
+#[test]
+fn shifts_of_words_take_the_low_six_bits() {
+    let text = "Input: a\nInput: b\nl = LShf64(a, b)\nr = RShf64(a, b)\nOutput: l\nOutput: r\n";
+    let (a, b) = ([3u64, 1 << 63, 5, 7], [1u64, 63, 64, 129]);
+    let evaluation = both(text, &[stream(&a), stream(&b)]).unwrap();
+    let words = |bytes: &[u8]| -> Vec<u64> {
+        let words = bytes.chunks_exact(8);
+        words
+            .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+            .collect()
+    };
+    assert_eq!(words(&evaluation.outputs[0].bytes), [6, 0, 5, 14]);
+    assert_eq!(words(&evaluation.outputs[1].bytes), [1, 1, 5, 3]);
+}

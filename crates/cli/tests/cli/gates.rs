@@ -1,0 +1,130 @@
+//! What continuous integration asks: budgets, regressions, formats; and that layers and live bytes add up.
+
+use crate::support::{done, run};
+use serde_json::Value;
+
+const BLOB: &str = "fixtures/npu/resblock/program.blob";
+const NAMED: &str = "fixtures/npu/var_prof/program.blob";
+const RING: &str = "fixtures/broken/ring.neff";
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&done(arguments)).unwrap()
+}
+
+#[test]
+fn a_run_over_its_budget_says_by_how_much() {
+    let asked = |budget: &str| run(&["run", BLOB, "--timing-only", "--json", "--budget", budget]);
+    let (code, out, err) = asked("latency=10us,peak.cmx=100%");
+    let report: Value = serde_json::from_str(&out).unwrap();
+    let within: Vec<_> = (report["budgets"].as_array().unwrap().iter())
+        .map(|budget| budget["within"].as_bool().unwrap())
+        .collect();
+    assert_eq!((code, within), (1, vec![false, true]));
+    assert!(
+        err.contains("latency=10us: 16.05 µs of 10.00 µs, 60.5 % over the budget"),
+        "{err}"
+    );
+    assert_eq!(asked("latency=1ms").0, 0);
+    let (code, _, err) = asked("peak.cnx=1");
+    assert!(code == 2 && err.contains("cmx0"), "{err}");
+    assert_eq!(asked("latency=soon").0, 2);
+}
+
+#[test]
+fn a_slower_program_is_a_regression() {
+    let compared = |other: &str, most: &str| {
+        run(&[
+            "diff",
+            BLOB,
+            BLOB,
+            "--other",
+            other,
+            "--max-regression",
+            most,
+        ])
+    };
+    let (code, _, err) = compared("set=clock.scale=0.5x", "3%");
+    assert!(code == 1 && err.contains("% longer than"), "{err}");
+    assert_eq!(compared("set=clock.scale=2x", "3%").0, 0);
+    assert_eq!(compared("set=clock.scale=0.5x", "fast").0, 2);
+}
+
+#[test]
+fn findings_have_the_forms_of_ci_systems() {
+    let (code, out, _) = run(&["check", "--format", "junit", RING, BLOB]);
+    assert!(
+        code == 1
+            && out.contains("tests=\"2\" failures=\"1\"")
+            && out.contains("type=\"deadlock\""),
+        "{out}"
+    );
+    let (code, out, _) = run(&["check", "--format", "gitlab", "--exit-zero", RING]);
+    let issues: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (code, &issues[0]["check_name"], &issues[0]["severity"]),
+        (0, &"deadlock".into(), &"critical".into())
+    );
+    let (code, out, _) = run(&[
+        "check",
+        "--statistics",
+        "--format",
+        "json",
+        "fixtures/broken",
+    ]);
+    let statistics: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (
+            code,
+            &statistics["statistics"][0]["code"],
+            &statistics["statistics"][0]["count"]
+        ),
+        (1, &"deadlock".into(), &3.into())
+    );
+}
+
+#[test]
+fn layers_add_up_to_the_run() {
+    let report = json(&["run", NAMED, "--timing-only", "--json"]);
+    let sum = |key: &str| -> f64 {
+        let rows = report[key].as_array().into_iter().flatten();
+        rows.map(|row| row["critical_ns"].as_f64().unwrap()).sum()
+    };
+    let latency = report["latency_ns"].as_f64().unwrap();
+    assert!(
+        (sum("layers") + sum("outside_layers") - latency).abs() < 1e-3,
+        "{report}"
+    );
+    let shares = report["critical"]["by_engine"].as_array().unwrap().iter();
+    let shares: f64 = shares.map(|engine| engine["share"].as_f64().unwrap()).sum();
+    assert!((shares - 1.0).abs() < 1e-6, "{shares}");
+    // A transfer that brings weights has no name of its own.
+    let listed = json(&["list", NAMED, "dma*", "--format", "json"]);
+    let tasks = listed["tasks"].as_array().unwrap();
+    let by_reader = tasks.iter().filter(|task| task["layer_source"] == "reader");
+    assert!(by_reader.count() > 0, "{listed}");
+}
+
+#[test]
+fn live_bytes_are_bytes_not_spans() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("memory.csv").display().to_string();
+    let neff = "fixtures/neuron/matmul_five_engines/program.neff";
+    run(&["run", neff, "--timing-only", "--memory", &table]);
+    let text = std::fs::read_to_string(&table).unwrap();
+    let live = text.lines().filter(|line| line.starts_with("sg00.sbuf,"));
+    let most = live
+        .filter_map(|line| line.rsplit(',').next()?.parse::<u64>().ok())
+        .max();
+    // All rectangles that the program touches there have 38,912 bytes together.
+    assert!(
+        most.is_some_and(|most| most > 0 && most <= 38_912),
+        "{most:?}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn an_endless_device_is_refused_at_once() {
+    let (code, _, err) = run(&["info", "/dev/zero"]);
+    assert!(code == 2 && err.contains("a character device"), "{err}");
+}
