@@ -12,7 +12,7 @@ pub enum PostStages {
     /// the scale, and the upper clamp is a bit pattern (NPU4000).
     Separate,
     /// All sums pass the float stages: scale and bias of the weight table are binary32, the slope of negative values multiplies the scaled
-    /// value, and both clamps are binary32 (NPU5010: `ppe_fp_scale_hclamp` and `ppe_fp_scale_lclamp` of NPUReg50XX).
+    /// value, and both clamps are binary32 (NPU5010: `ppe_fp_scale_hclamp` and `ppe_fp_scale_lclamp` of `NPUReg50XX`).
     Float,
 }
 

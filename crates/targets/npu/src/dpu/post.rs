@@ -496,7 +496,7 @@ impl FloatPost {
     fn convert(&self, mut values: Vec<f32>) -> Result<Elements, Fault> {
         if let Some((low, high)) = self.limits {
             // Not `clamp`, which panics where the limits cross; a NaN stays one, an infinity what it is where there is no limit.
-            for value in values.iter_mut() {
+            for value in &mut values {
                 if *value < low && low > f32::MIN {
                     *value = low;
                 } else if *value > high && high < f32::MAX {

@@ -108,6 +108,7 @@ registers! {
         tensor_size_y 0x28 [14 + 14];
         tensor_size_z 0x2c [0 + 14];
         npo2_se_size 0x2c [14 + 9];
+        packed_channels 0x2c [23 + 5];
         tensor_start 0x30 [0 + 32];
         wmode 0x34 [0 + 4];
         amode 0x34 [4 + 4];

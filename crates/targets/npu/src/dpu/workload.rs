@@ -149,6 +149,12 @@ impl Workload {
                 size,
             ),
         };
+        let mut input = input;
+        if let (PostStages::Float, 1.., Some(taken)) = (stages, i.packed_channels, &mut input.taken)
+        {
+            // The newer DPU pads pixels itself: memory holds only the channels that there are.
+            taken.stored = i.packed_channels as usize;
+        }
         let second = matches!(operation, Operation::Add { .. }).then(|| Tensor {
             format: weights,
             zero_point: formats::zero_point(weights, i.mpe_wtbias),
