@@ -333,11 +333,10 @@ impl Post {
             }) => {
                 match slope {
                     Some(Slope::ForScale(0.0) | Slope::OfScaled(0.0)) => found.push("ReLU".into()),
-                    Some(Slope::OfScaled(1.0)) => {}
+                    Some(Slope::OfScaled(1.0)) | None => {}
                     Some(Slope::ForScale(slope) | Slope::OfScaled(slope)) => {
-                        found.push(format!("slope {slope}"))
+                        found.push(format!("slope {slope}"));
                     }
-                    None => {}
                 }
                 if *high_clamp != i32::MAX && matches!(target, FloatTarget::Float16 { .. }) {
                     found.push(format!("at most {}", f16::from_bits(*high_clamp as u16)));
