@@ -25,7 +25,7 @@ pub struct Live {
     pub end: Time,
 }
 
-/// The lives of all memories. An access of very many runs counts from its first byte to its last.
+/// The lives of all memories. An access of 1024 runs counts from its first byte to its last.
 #[derive(Debug)]
 pub struct Lives {
     /// By start.
