@@ -6,7 +6,7 @@ mod study;
 
 pub use calibrate::{Calibration, Pair, calibrate};
 pub use load::with_program;
-pub use study::{Output, Request, run};
+pub use study::{Output, Request, check, run};
 
 use crate::failure::{Failure, FailureKind};
 use crate::machine::figures;

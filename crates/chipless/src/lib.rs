@@ -48,6 +48,7 @@ mod run;
 pub mod suggest;
 mod target;
 mod targets;
+pub mod texts;
 mod values;
 
 pub use behind::{Behind, with_behind};

@@ -57,6 +57,7 @@ enum Command {
     Diff(commands::diff::Arguments),
     List(commands::list::Arguments),
     Format(commands::format::Arguments),
+    Lsp(commands::lsp::Arguments),
     Map(commands::map::Arguments),
     Adg(commands::adg::Arguments),
     Explore(commands::explore::Arguments),
@@ -80,7 +81,7 @@ enum Command {
 /// Headings of the commands in `chipless --help`, each with its commands.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Inspect", &["info", "list", "targets", "machine"]),
-    ("Verify", &["check", "explain", "format"]),
+    ("Verify", &["check", "explain", "format", "lsp"]),
     ("Run", &["run", "debug", "view", "report"]),
     ("Compare", &["diff", "sweep"]),
     (
@@ -171,6 +172,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Diff(arguments) => commands::diff::run(&arguments),
         Command::List(arguments) => commands::list::run(&arguments),
         Command::Format(arguments) => commands::format::run(&arguments),
+        Command::Lsp(arguments) => commands::lsp::run(&arguments),
         Command::Map(arguments) => commands::map::run(&arguments),
         Command::Adg(arguments) => commands::adg::run(&arguments),
         Command::Explore(arguments) => commands::explore::run(&arguments),

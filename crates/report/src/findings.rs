@@ -8,6 +8,7 @@ use chipless_model::{Finding, Place, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
+use std::ops::Range;
 
 /// Findings of one code that are shown in full; the rest is counted.
 const SHOWN: usize = 5;
@@ -26,6 +27,9 @@ pub struct Checked<'a> {
     /// What was found.
     pub findings: &'a [Finding],
 }
+
+/// The bytes of the places that take part in a finding.
+pub type RelatedRanges = Vec<Option<Range<usize>>>;
 
 impl Checked<'_> {
     /// Findings of this severity.
@@ -94,6 +98,19 @@ impl Checked<'_> {
             said.join(", ")
         };
         format!("{}: {said}\n", self.path)
+    }
+
+    /// The bytes of the file that each finding is about, and those of its related places; `None` for what stands in no text.
+    pub fn ranges(&self) -> Vec<(Option<Range<usize>>, RelatedRanges)> {
+        let texts = Texts::new(self);
+        let range = |place: &Place| texts.file_range(place);
+        self.findings
+            .iter()
+            .map(|finding| {
+                let related = finding.related.iter().map(|(place, _)| range(place));
+                (range(&finding.place), related.collect())
+            })
+            .collect()
     }
 
     /// The bytes that a place counts in.

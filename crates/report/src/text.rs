@@ -144,6 +144,14 @@ impl<'a> Texts<'a> {
         self.of(place)?.0.region(place)
     }
 
+    /// The bytes of a place in the file itself.
+    pub(crate) fn file_range(&self, place: &Place) -> Option<Range<usize>> {
+        if self.parts.iter().any(|(name, _)| *name == place.part) {
+            return None;
+        }
+        self.file.as_ref()?.range(place)
+    }
+
     /// The byte of a place, in the file or in its part.
     pub(crate) fn offset(&self, place: &Place) -> Option<u64> {
         Some(self.of(place)?.0.range(place)?.start as u64)

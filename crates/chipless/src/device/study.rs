@@ -10,7 +10,7 @@ use chipless_device::{
     ArrivalKind, Arrivals, Change, Engine, FileProgram, Mistake, Program, Record, Report, Resolved,
     Setup, Simulated, Source, Stream, StreamSetup, Workload, quantity, read, rules, simulate,
 };
-use chipless_model::{Finding, Storage};
+use chipless_model::{Finding, Place, Storage};
 use rayon::prelude::*;
 
 /// What to simulate, and how.
@@ -100,6 +100,37 @@ pub fn run(
     study.with_setup(&base, output.is_some(), |programs| {
         study.simulate(&base, programs, variants, observe, output)
     })?
+}
+
+/// What is wrong with a workload, as far as it can be said without opening its programs: the first mistake of its text, or programs that are
+/// not there. Empty for one that can be simulated if its programs can.
+pub fn check(request: &Request, options: &Options) -> Vec<Finding> {
+    let checked = Study::open(request, options).and_then(|study| {
+        let base = study.resolve(&[], 1.0, None)?;
+        study.check(&base)?;
+        for (_, change, span) in &study.workload.what_if {
+            let changed = study.resolve(std::slice::from_ref(change), 1.0, Some(*span))?;
+            study.check(&changed)?;
+        }
+        Ok(study)
+    });
+    match checked {
+        Ok(study) => {
+            let missing = study.workload.streams.iter().filter_map(|stream| {
+                let Source::File(path) = &stream.program else {
+                    return None;
+                };
+                let text = format!("expected a program, found no file {path}");
+                let there = options.exists(&join(&request.folder, path));
+                (!there).then(|| rules::PROGRAM.at(stream.span.place(), text))
+            });
+            missing.collect()
+        }
+        Err(failure) if failure.findings.is_empty() => {
+            vec![rules::FIGURE.at(Place::file(), failure.message)]
+        }
+        Err(failure) => failure.findings,
+    }
 }
 
 fn change(option: &str, text: &str) -> Result<Change, Failure> {

@@ -49,6 +49,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         .iter()
         .chain(chipless_verify::RULES)
         .chain(chipless_device::rules::ALL)
+        .chain(crate::texts::ALL)
         .copied()
         .chain(targets)
 }
@@ -58,6 +59,7 @@ pub fn rules_of_targets() -> Vec<(&'static Rule, Vec<&'static str>)> {
     let everyone: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
     let shared = crate::rules::ALL.iter().chain(chipless_verify::RULES);
     let shared = shared.chain(chipless_device::rules::ALL);
+    let shared = shared.chain(crate::texts::ALL);
     let mut all: Vec<(&'static Rule, Vec<&'static str>)> =
         shared.map(|rule| (*rule, everyone.clone())).collect();
     for target in TARGETS {

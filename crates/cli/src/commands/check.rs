@@ -38,6 +38,15 @@ pub(crate) struct Arguments {
     /// Show the bytes of each task that a finding names, too.
     #[arg(long, short)]
     verbose: bool,
+    /// Fix what has one mechanical fix, in the files.
+    ///
+    /// Misspelt names, padded lengths, line ends, older forms: only texts, and never what a valid program computes. The findings that remain
+    /// are printed.
+    #[arg(long, conflicts_with_all = ["statistics", "program"])]
+    fix: bool,
+    /// With --fix: print the changes, write nothing.
+    #[arg(long, requires = "fix", conflicts_with_all = ["json", "format"])]
+    diff: bool,
     /// Print how often each code was found, not the findings.
     #[arg(long)]
     statistics: bool,
@@ -79,6 +88,8 @@ Examples:
   chipless check --format junit models/ > chipless.xml   for CI systems that read JUnit
   chipless check --statistics models/                how often each code was found
   chipless check --allow-file known.txt model.blob   lines of `CODE [GLOB]  # reason`
+  chipless check --fix --diff kernel.dfg             what --fix would change
+  chipless check --fix *.dfg *.yaml
   chipless explain deadlock           what a finding means and how to mend it
   chipless check iospec.yaml --program model.pt    does the contract fit its program
 
@@ -136,6 +147,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut left_out = 0;
     let gathered = Gathered::of(&arguments.files)?;
     for path in &gathered.files {
+        if arguments.fix {
+            fix(path, &options, &policy, arguments.diff)?;
+        }
         // The one file that does not exist is a failure in JSON; beside others it is a finding, so that theirs are kept.
         if matches!(format, Format::Json)
             && !gathered.several
@@ -147,6 +161,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
         let file = check(path, &options, &policy, program.as_deref())?;
         exit = exit.max(file.exit);
+        if arguments.diff {
+            continue;
+        }
         left_out += file.left_out;
         match format {
             _ if arguments.statistics => finished.push(file),
@@ -195,6 +212,38 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
+/// Fixes a file in its place; with `diff` the changes are printed and nothing is written.
+fn fix(path: &Path, options: &Options, policy: &Policy, diff: bool) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return Err(Failure::misuse(
+            "--fix",
+            "expected files, found `-`: standard input cannot be written back",
+        ));
+    }
+    let name = path.display().to_string();
+    // What cannot be opened is a finding of the check that follows.
+    let Ok(bytes) = files::open(path) else {
+        return Ok(());
+    };
+    let allowed = |code: &str| policy.allows(&name, code);
+    let Some(fixed) = chipless_lsp::fix(&name, &bytes, options, &allowed)? else {
+        return Ok(());
+    };
+    if diff {
+        let old = String::from_utf8_lossy(&bytes);
+        let changes = similar::TextDiff::from_lines(&*old, &fixed.text);
+        let shown = name.trim_start_matches('/');
+        let (from, to) = (format!("a/{shown}"), format!("b/{shown}"));
+        return terminal::print(&changes.unified_diff().header(&from, &to).to_string());
+    }
+    drop(bytes);
+    files::write(path, &[fixed.text.as_bytes()])?;
+    let count = fixed.mends.len();
+    let fixes = if count == 1 { "fix" } else { "fixes" };
+    terminal::complain(&format!("{name}: {count} {fixes} made\n"));
+    Ok(())
+}
+
 /// How often each code was found, the most frequent of each severity first.
 fn print_statistics(format: Format, finished: &[Finished]) -> Result<(), Failure> {
     let findings = finished.iter().flat_map(|file| &file.checked.findings);
@@ -236,7 +285,7 @@ fn check(
             });
         }
     };
-    let mut checked = chipless::check(&path_shown, &bytes, options)?;
+    let mut checked = chipless_lsp::check(&path_shown, &bytes, options)?;
     if let Some(program) = program {
         checked
             .findings

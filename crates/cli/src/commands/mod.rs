@@ -16,6 +16,7 @@ pub(crate) mod info;
 pub(crate) mod iospec;
 pub(crate) mod kernels;
 pub(crate) mod list;
+pub(crate) mod lsp;
 pub(crate) mod machine;
 pub(crate) mod map;
 pub(crate) mod pack;
