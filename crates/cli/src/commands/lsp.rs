@@ -5,6 +5,9 @@ use chipless::Options;
 use chipless::disk::Disk;
 use clap::Args;
 use lsp_server::Connection;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 /// Serve an editor: the Language Server Protocol over stdio.
 ///
@@ -32,9 +35,17 @@ Exit status: 0 the editor said goodbye, 2 it did not follow the protocol.";
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // Accepted, and without effect.
     let _ = arguments.stdio;
-    // The threads that read and write end with the process.
-    let (connection, _threads) = Connection::stdio();
-    match chipless_lsp::serve(&connection, &Options::with_files(Disk)) {
+    let (connection, threads) = Connection::stdio();
+    let served = chipless_lsp::serve(&connection, &Options::with_files(Disk));
+    drop(connection);
+    // What was said last is still to be written. A check that takes longer is nobody's any more.
+    let (done, ended) = mpsc::channel();
+    thread::spawn(move || {
+        let _ = threads.join();
+        let _ = done.send(());
+    });
+    let _ = ended.recv_timeout(Duration::from_secs(1));
+    match served {
         Ok(()) => Ok(Exit::Done),
         Err(error) => Err(Failure::misuse("lsp", error)),
     }

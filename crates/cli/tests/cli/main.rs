@@ -6,6 +6,7 @@ mod contracts;
 mod debug;
 mod device;
 mod documents;
+mod editor;
 mod findings;
 mod gates;
 mod house;
