@@ -66,6 +66,11 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
         "debug.py",
         &["protocol", "script", "values", "back", "watch", "catch"],
     ),
+    // `speed` compares times, and so depends on what else runs.
+    (
+        "lsp.py",
+        &["protocol", "diagnostics", "names", "format", "edits", "fix"],
+    ),
     // What users did, and what must come back.
     (
         "cases.py",
@@ -256,19 +261,20 @@ fn acceptance(root: &Path) -> Result<(), String> {
     let python = root.join("target/venv/bin/python3");
     if !python.exists() {
         run("python3", &["-m", "venv", "target/venv"], &[])?;
-        run(
-            "target/venv/bin/pip",
-            &[
-                "install",
-                "--quiet",
-                "numpy",
-                "pyarrow",
-                "perfetto",
-                "playwright",
-            ],
-            &[],
-        )?;
     }
+    run(
+        "target/venv/bin/pip",
+        &[
+            "install",
+            "--quiet",
+            "numpy",
+            "pyarrow",
+            "perfetto",
+            "playwright",
+            "lsprotocol",
+        ],
+        &[],
+    )?;
     for (script, parts) in ACCEPTANCE {
         let script = scripts.join(script).display().to_string();
         let arguments: Vec<&str> = std::iter::once(script.as_str())

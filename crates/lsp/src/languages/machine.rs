@@ -32,11 +32,9 @@ impl Language for MachineFile {
             return false;
         }
         let found = keys_of(text);
-        let known = model(text).map_or(0, |(_, known)| {
-            found
-                .iter()
-                .filter(|(key, _)| known.iter().any(|figure| figure.key == *key))
-                .count()
+        let known = model(text).map_or(0, |model| {
+            let known = |key: &str| model.figures.iter().any(|figure| figure.key == key);
+            found.iter().filter(|(key, _)| known(key)).count()
         });
         known >= 3
     }
@@ -49,14 +47,19 @@ impl Language for MachineFile {
                 rules::MACHINE_SYNTAX.at(place, error.message()),
             ]));
         }
-        let (name, known) = model(text)?;
+        let model = model(text)?;
+        let (name, known) = (model.name, &model.figures);
+        // Names and titles are no parameters.
+        let others = keys_of(model.text);
         let mut findings = Vec::new();
         for (key, range) in keys_of(text) {
             let place = || Place::bytes(range.start as u64, range.len() as u64);
             let Some(figure) = known.iter().find(|figure| figure.key == key) else {
                 // A table of figures, such as those of one kind of task each.
                 let inner = format!("{key}.");
-                if key == "name" || known.iter().any(|figure| figure.key.starts_with(&inner)) {
+                if others.iter().any(|(other, _)| *other == key)
+                    || known.iter().any(|figure| figure.key.starts_with(&inner))
+                {
                     continue;
                 }
                 let last = key.rsplit('.').next().unwrap_or(&key);
@@ -147,7 +150,7 @@ impl Language for MachineFile {
     }
 
     fn explain(&self, text: &str, _: &Analysis, offset: usize) -> Option<(Range<usize>, String)> {
-        let (_, known) = model(text)?;
+        let known = model(text)?.figures;
         let found = keys_of(text)
             .into_iter()
             .find(|(_, range)| range.contains(&offset) || range.end == offset)?;
@@ -156,7 +159,7 @@ impl Language for MachineFile {
     }
 
     fn complete(&self, text: &str, _: &Analysis, offset: usize) -> Vec<Suggestion> {
-        let Some((_, known)) = model(text) else {
+        let Some(Model { figures: known, .. }) = model(text) else {
             return Vec::new();
         };
         let before = text
@@ -242,33 +245,36 @@ fn keys_of(text: &str) -> Vec<(String, Range<usize>)> {
     found
 }
 
-/// The machine that a file is nearest to: that of its name, or the one that shares most of its keys.
-fn model(text: &str) -> Option<(&'static str, Vec<Figure>)> {
+/// A machine that comes with Chipless.
+struct Model {
+    name: &'static str,
+    text: &'static str,
+    figures: Vec<Figure>,
+}
+
+/// The machine that a file is nearest to: that of its name, or the one that shares most of its keys; of several the first.
+fn model(text: &str) -> Option<Model> {
     let machines = || TARGETS.iter().flat_map(|target| target.machines().iter());
-    let name = toml::from_str::<toml::Table>(text).ok();
-    let name = name
-        .as_ref()
-        .and_then(|table| table.get("name"))
-        .and_then(toml::Value::as_str);
-    if let Some((name, text)) = name.and_then(|name| machines().find(|(known, _)| *known == name)) {
-        return Some((name, figures(text)));
+    let made = |(name, text): &(&'static str, &'static str)| Model {
+        name,
+        text,
+        figures: figures(text),
+    };
+    let table = toml::from_str::<toml::Table>(text).ok();
+    let named = table.as_ref().and_then(|table| table.get("name")?.as_str());
+    if let Some(known) = named.and_then(|named| machines().find(|(known, _)| *known == named)) {
+        return Some(made(known));
     }
     let keys = keys_of(text);
-    let shared = |figures: &[Figure]| {
-        keys.iter()
-            .filter(|(key, _)| figures.iter().any(|figure| figure.key == *key))
-            .count()
-    };
-    let all = machines().map(|(name, text)| (*name, figures(text)));
-    // Of machines that share as many, the first.
-    let mut best: Option<(usize, (&str, Vec<Figure>))> = None;
-    for (name, figures) in all {
-        let count = shared(&figures);
-        if count > 0 && best.as_ref().is_none_or(|(most, _)| count > *most) {
-            best = Some((count, (name, figures)));
+    let mut best: Option<(usize, Model)> = None;
+    for model in machines().map(made) {
+        let known = |key: &str| model.figures.iter().any(|figure| figure.key == key);
+        let count = keys.iter().filter(|(key, _)| known(key)).count();
+        if count > best.as_ref().map_or(0, |(most, _)| *most) {
+            best = Some((count, model));
         }
     }
-    best.map(|(_, machine)| machine)
+    best.map(|(_, model)| model)
 }
 
 fn described(figure: &Figure) -> String {

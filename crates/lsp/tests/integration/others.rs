@@ -164,6 +164,35 @@ fn machine_files_are_checked_and_explained() {
 }
 
 #[test]
+fn machines_and_programs_of_ours_are_clean() {
+    let mut client = Client::new();
+    for (name, text) in chipless::TARGETS
+        .iter()
+        .flat_map(|target| target.machines().iter())
+    {
+        let uri = format!("file:///{name}.toml");
+        assert_eq!(
+            client.open(&uri, "toml", text),
+            Vec::<Value>::new(),
+            "{name}"
+        );
+    }
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/neuron");
+    for program in std::fs::read_dir(folder).expect("fixtures") {
+        let path = program.expect("an entry").path().join("program.asm");
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            continue;
+        };
+        let uri = format!("file://{}", path.display());
+        assert_eq!(
+            client.open(&uri, "chipless-asm", &text),
+            Vec::<Value>::new(),
+            "{uri}"
+        );
+    }
+}
+
+#[test]
 fn assembler_has_variables_queues_and_semaphores() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),

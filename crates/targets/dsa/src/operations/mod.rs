@@ -30,6 +30,7 @@ mod lane;
 mod legacy;
 mod legacy_table;
 mod meaning;
+mod memory;
 mod newer;
 mod newer_table;
 mod step;
@@ -40,6 +41,7 @@ pub use meaning::{
     Binary, Firing, Meaning, NoMeaning, REGISTERS, RESULTS, Step, Ternary, Unary, meaning,
 };
 
+use memory::Memory;
 use std::ops::RangeInclusive;
 
 /// Which instruction table knows a name.
@@ -107,8 +109,17 @@ impl Operation {
     }
 }
 
+thread_local! {
+    static KNOWN: Memory<Option<Operation>> = Memory::default();
+}
+
 /// The operation of a name, in either generation.
 pub fn lookup(name: &str) -> Option<Operation> {
+    memory::remembered(&KNOWN, name, 0, || find(name))
+}
+
+/// The same, from the tables.
+fn find(name: &str) -> Option<Operation> {
     let older = legacy_table::OPERATIONS
         .binary_search_by_key(&name, |row| row.0)
         .ok()
