@@ -19,7 +19,7 @@ use std::ops::Range;
 /// Rounds of fixing: a mend may uncover a finding that has one, too.
 const ROUNDS: usize = 64;
 
-/// Mends that are tried one by one in a round where they do not go together.
+/// Mends that are tried one after the other where they do not go together.
 const ONE_BY_ONE: usize = 500;
 
 /// What mends a finding.
@@ -250,11 +250,19 @@ pub(crate) fn fix_as(
         }
         let mut step = attempt(language, name, &fixed.text, &checked, &edits, options);
         if step.is_none() {
-            for (code, mend) in candidates.iter().take(ONE_BY_ONE) {
-                step = attempt(language, name, &fixed.text, &checked, &mend.edits, options);
-                if step.is_some() {
-                    together = vec![(code, mend.clone())];
-                    break;
+            // Some do not go with others: each joins those before it if that makes the text better still.
+            together.clear();
+            edits.clear();
+            for (code, mend) in candidates.into_iter().take(ONE_BY_ONE) {
+                let more: Vec<Edit> = edits.iter().chain(&mend.edits).cloned().collect();
+                let tried = attempt(language, name, &fixed.text, &checked, &more, options);
+                let left = step
+                    .as_ref()
+                    .map_or(usize::MAX, |(_, known)| known.findings.len());
+                if let Some(tried) = tried.filter(|(_, again)| again.findings.len() < left) {
+                    step = Some(tried);
+                    edits = more;
+                    together.push((code, mend));
                 }
             }
         }

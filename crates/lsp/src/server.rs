@@ -1,7 +1,7 @@
-//! The server: one loop that answers requests, one thread that finds out what is wrong.
+//! The server: one loop that answers requests, one thread that answers those about whole documents, one that finds out what is wrong.
 //!
-//! Requests are answered in order from the text as it is at that moment. Findings are published by a thread of their own, so that a long check
-//! delays nobody; of several changes in a row only the last is checked. What a document says is found once for each version, when somebody asks.
+//! Requests are answered from the text as it was when they came. An answer that is as long as the document delays none of the short ones, a
+//! check delays nobody; of several changes in a row only the last is checked. What a document says is found once for each version, when somebody asks.
 
 mod answers;
 mod capabilities;
@@ -9,6 +9,7 @@ mod document;
 mod findings;
 
 use crate::text::Encoding;
+use answers::Answerer;
 use chipless::Options;
 use crossbeam_channel::{Receiver, Sender};
 use document::Document;
@@ -20,7 +21,7 @@ use lsp_types::{
 use serde::de::DeserializeOwned;
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Serves one client until it says goodbye. `options` says where the files are that texts name.
 ///
@@ -46,15 +47,22 @@ pub fn serve(connection: &Connection, options: &Options) -> Result<(), String> {
         .initialize_finish(id, answer)
         .map_err(|e| e.to_string())?;
     let (checks, checked) = crossbeam_channel::unbounded();
-    // Nobody waits for it at the end: a check may take long, and its findings are nobody's any more.
-    let (sender, files) = (connection.sender.clone(), options.clone());
+    // Nobody waits for these threads at the end: a check may take long, and its findings are nobody's any more.
+    let (options, shared) = (Arc::new(options.clone()), Arc::new(Shared::default()));
+    let (sender, files) = (connection.sender.clone(), Arc::clone(&options));
     std::thread::spawn(move || publish(&checked, &sender, encoding, &files));
+    let (long, asked) = crossbeam_channel::unbounded();
+    let (sender, files) = (connection.sender.clone(), Arc::clone(&options));
+    let known = Arc::clone(&shared);
+    std::thread::spawn(move || answer_long(&asked, &sender, &known, encoding, &files));
     let mut server = Server {
         connection,
         options,
         encoding,
         documents: HashMap::new(),
         checks,
+        long,
+        shared,
         waiting: VecDeque::new(),
     };
     server.run()
@@ -119,12 +127,115 @@ fn publish(
 
 struct Server<'c> {
     connection: &'c Connection,
-    options: &'c Options,
+    options: Arc<Options>,
     encoding: Encoding,
     documents: HashMap<String, Arc<Document>>,
     checks: Sender<Check>,
+    /// Requests about whole documents, for a thread of their own.
+    long: Sender<Asked>,
+    shared: Arc<Shared>,
     /// Messages that have come and are not yet answered.
     waiting: VecDeque<Message>,
+}
+
+/// A request and the document that it is about, as it was when the request came.
+struct Asked {
+    request: Request,
+    document: Option<Arc<Document>>,
+}
+
+/// What the thread for long requests must know of the others.
+#[derive(Default)]
+struct Shared {
+    /// Requests that wait there, and whether the client has taken them back.
+    waiting: Mutex<HashMap<RequestId, bool>>,
+    /// The newest version of each open document.
+    versions: Mutex<HashMap<String, i32>>,
+}
+
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<RequestId, bool>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn versions(&self) -> MutexGuard<'_, HashMap<String, i32>> {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Requests whose answers are as long as the document, or take a check of it.
+const LONG: [&str; 6] = [
+    "textDocument/documentSymbol",
+    "textDocument/semanticTokens/full",
+    "textDocument/foldingRange",
+    "textDocument/formatting",
+    "textDocument/rename",
+    "textDocument/codeAction",
+];
+
+/// Those of them whose answers are edits, which fit one version only.
+const EDITS: [&str; 3] = [
+    "textDocument/formatting",
+    "textDocument/rename",
+    "textDocument/codeAction",
+];
+
+/// Answers long requests, one after the other, until nobody asks for any.
+fn answer_long(
+    asked: &Receiver<Asked>,
+    sender: &Sender<Message>,
+    shared: &Shared,
+    encoding: Encoding,
+    options: &Options,
+) {
+    for Asked { request, document } in asked {
+        let (id, edits) = (request.id.clone(), EDITS.contains(&request.method.as_str()));
+        let taken_back = shared.waiting().remove(&id).unwrap_or(false);
+        let mut response = if taken_back {
+            cancelled(id.clone())
+        } else {
+            respond(request, document.as_ref(), encoding, options)
+        };
+        let stale = document.is_some_and(|document| {
+            let newest = shared.versions().get(document.uri.as_str()).copied();
+            newest != Some(document.version)
+        });
+        if edits && stale && !taken_back {
+            let text = "the document has changed since the request".to_owned();
+            response = Response::new_err(id, ErrorCode::ContentModified as i32, text);
+        }
+        if sender.send(response.into()).is_err() {
+            return;
+        }
+    }
+}
+
+fn cancelled(id: RequestId) -> Response {
+    let text = "the client cancelled the request".to_owned();
+    Response::new_err(id, ErrorCode::RequestCanceled as i32, text)
+}
+
+/// The answer to a request. What goes wrong in it leaves everything else unharmed.
+fn respond(
+    request: Request,
+    document: Option<&Arc<Document>>,
+    encoding: Encoding,
+    options: &Options,
+) -> Response {
+    let id = request.id.clone();
+    let answerer = Answerer {
+        options,
+        encoding,
+        document,
+    };
+    match catch_unwind(AssertUnwindSafe(|| answerer.answer(request))) {
+        Ok(Ok(result)) => Response::new_ok(id, result),
+        Ok(Err(refused)) => Response::new_err(id, refused.code as i32, refused.message),
+        Err(_) => {
+            let text = "the request made the server panic; the document is unharmed".to_owned();
+            Response::new_err(id, ErrorCode::InternalError as i32, text)
+        }
+    }
 }
 
 /// Why a request has no answer.
@@ -159,8 +270,7 @@ impl Server<'_> {
                         self.shut_down(request.id);
                         return Ok(());
                     }
-                    let response = self.answer(request);
-                    let _ = self.connection.sender.send(response.into());
+                    self.answer(request);
                 }
                 Some(Message::Notification(notification)) => {
                     if notification.method == "exit" {
@@ -209,21 +319,22 @@ impl Server<'_> {
         })
     }
 
-    fn answer(&self, request: Request) -> Response {
-        let id = request.id.clone();
-        if self.is_cancelled(&id) {
-            let text = "the client cancelled the request".to_owned();
-            return Response::new_err(id, ErrorCode::RequestCanceled as i32, text);
+    /// Answers a request, or hands it on.
+    fn answer(&self, request: Request) {
+        let uri = request.params["textDocument"]["uri"].as_str();
+        let document = uri.and_then(|uri| self.documents.get(uri)).cloned();
+        if LONG.contains(&request.method.as_str()) {
+            let taken_back = self.is_cancelled(&request.id);
+            self.shared.waiting().insert(request.id.clone(), taken_back);
+            let _ = self.long.send(Asked { request, document });
+            return;
         }
-        let answered = catch_unwind(AssertUnwindSafe(|| answers::answer(self, request)));
-        match answered {
-            Ok(Ok(result)) => Response::new_ok(id, result),
-            Ok(Err(refused)) => Response::new_err(id, refused.code as i32, refused.message),
-            Err(_) => {
-                let text = "the request made the server panic; the document is unharmed".to_owned();
-                Response::new_err(id, ErrorCode::InternalError as i32, text)
-            }
-        }
+        let response = if self.is_cancelled(&request.id) {
+            cancelled(request.id)
+        } else {
+            respond(request, document.as_ref(), self.encoding, &self.options)
+        };
+        let _ = self.connection.sender.send(response.into());
     }
 
     fn note(&mut self, notification: Notification) {
@@ -231,6 +342,14 @@ impl Server<'_> {
             serde_json::from_value(notification.params).ok()
         }
         match notification.method.as_str() {
+            "$/cancelRequest" => {
+                let id = notification.params.get("id").cloned();
+                let id = id.and_then(|id| serde_json::from_value::<RequestId>(id).ok());
+                let mut waiting = self.shared.waiting();
+                if let Some(taken_back) = id.and_then(|id| waiting.get_mut(&id)) {
+                    *taken_back = true;
+                }
+            }
             "textDocument/didOpen" => {
                 if let Some(DidOpenTextDocumentParams { text_document }) = params(notification) {
                     self.put(Document::open(text_document));
@@ -249,6 +368,7 @@ impl Server<'_> {
                 let closed: Option<DidCloseTextDocumentParams> = params(notification);
                 if let Some(DidCloseTextDocumentParams { text_document }) = closed {
                     self.documents.remove(text_document.uri.as_str());
+                    self.shared.versions().remove(text_document.uri.as_str());
                     let _ = self.checks.send(Check::Closed(text_document.uri));
                 }
             }
@@ -258,6 +378,8 @@ impl Server<'_> {
 
     fn put(&mut self, document: Document) {
         let document = Arc::new(document);
+        let uri = document.uri.as_str().to_owned();
+        self.shared.versions().insert(uri, document.version);
         self.documents
             .insert(document.uri.as_str().to_owned(), Arc::clone(&document));
         let _ = self.checks.send(Check::Changed(document));

@@ -1,20 +1,20 @@
 //! Answers to requests.
 
 use super::document::{Document, bytes};
-use super::{Refused, Server, findings};
+use super::{Refused, findings};
 use crate::analysis::{Occurrence, SymbolKind, TokenKind};
 use crate::language::SuggestionKind;
 use crate::mend::{self, Mend};
-use crate::text::{Edit, difference, edited};
+use crate::text::{Edit, Encoding, difference, edited};
+use chipless::Options;
 use lsp_server::{ErrorCode, Request};
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionParams, CompletionItem, CompletionItemKind,
-    CompletionList, CompletionParams, CompletionTextEdit, Diagnostic, DocumentFormattingParams,
-    DocumentHighlight, DocumentHighlightKind, DocumentSymbol, DocumentSymbolParams, FoldingRange,
-    FoldingRangeParams, GotoDefinitionParams, Hover, HoverContents, HoverParams, InlayHint,
-    InlayHintLabel, InlayHintParams, Location, MarkupContent, MarkupKind, NumberOrString,
-    ReferenceParams, RenameParams, SemanticToken, SemanticTokens, SemanticTokensParams,
-    TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit,
+    CompletionList, CompletionParams, CompletionTextEdit, Diagnostic, DocumentHighlight,
+    DocumentHighlightKind, DocumentSymbol, FoldingRange, GotoDefinitionParams, Hover,
+    HoverContents, HoverParams, InlayHint, InlayHintLabel, InlayHintParams, Location,
+    MarkupContent, MarkupKind, NumberOrString, ReferenceParams, RenameParams, SemanticToken,
+    SemanticTokens, TextDocumentPositionParams, TextEdit, WorkspaceEdit,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -26,29 +26,11 @@ type Answer = Result<Value, Refused>;
 /// Suggestions in one answer.
 const SUGGESTIONS: usize = 1000;
 
-/// The answer to a request; null where a document is not open.
-pub(super) fn answer(server: &Server<'_>, request: Request) -> Answer {
-    let method = request.method;
-    let params = request.params;
-    match method.as_str() {
-        "textDocument/hover" => server.hover(&read(params)?),
-        "textDocument/completion" => server.completion(&read(params)?),
-        "textDocument/definition" => server.definition(&read(params)?),
-        "textDocument/references" => server.references(&read(params)?),
-        "textDocument/documentHighlight" => server.highlights(&read(params)?),
-        "textDocument/prepareRename" => server.prepare_rename(&read(params)?),
-        "textDocument/rename" => server.rename(&read(params)?),
-        "textDocument/documentSymbol" => server.symbols(&read(params)?),
-        "textDocument/foldingRange" => server.folds(&read(params)?),
-        "textDocument/formatting" => server.format(&read(params)?),
-        "textDocument/codeAction" => server.actions(&read(params)?),
-        "textDocument/semanticTokens/full" => server.tokens(&read(params)?),
-        "textDocument/inlayHint" => server.hints(&read(params)?),
-        _ => Err(Refused {
-            code: ErrorCode::MethodNotFound,
-            message: format!("the server has no method {method}"),
-        }),
-    }
+/// Who answers a request, from the document that it is about.
+pub(super) struct Answerer<'a> {
+    pub(super) options: &'a Options,
+    pub(super) encoding: Encoding,
+    pub(super) document: Option<&'a Arc<Document>>,
 }
 
 fn read<P: DeserializeOwned>(params: Value) -> Result<P, Refused> {
@@ -62,14 +44,34 @@ fn give(value: impl serde::Serialize) -> Answer {
     serde_json::to_value(value).map_err(|error| Refused::failed(error.to_string()))
 }
 
-impl Server<'_> {
-    fn document(&self, uri: &Uri) -> Option<&Arc<Document>> {
-        self.documents.get(uri.as_str())
+impl Answerer<'_> {
+    /// The answer to a request; null where a document is not open.
+    pub(super) fn answer(&self, request: Request) -> Answer {
+        let (method, params) = (request.method, request.params);
+        match method.as_str() {
+            "textDocument/hover" => self.hover(&read(params)?),
+            "textDocument/completion" => self.completion(&read(params)?),
+            "textDocument/definition" => self.definition(&read(params)?),
+            "textDocument/references" => self.references(&read(params)?),
+            "textDocument/documentHighlight" => self.highlights(&read(params)?),
+            "textDocument/prepareRename" => self.prepare_rename(&read(params)?),
+            "textDocument/rename" => self.rename(&read(params)?),
+            "textDocument/documentSymbol" => self.symbols(),
+            "textDocument/foldingRange" => self.folds(),
+            "textDocument/formatting" => self.format(),
+            "textDocument/codeAction" => self.actions(&read(params)?),
+            "textDocument/semanticTokens/full" => self.tokens(),
+            "textDocument/inlayHint" => self.hints(&read(params)?),
+            _ => Err(Refused {
+                code: ErrorCode::MethodNotFound,
+                message: format!("the server has no method {method}"),
+            }),
+        }
     }
 
     /// The document and the byte that a request is about.
     fn place(&self, params: &TextDocumentPositionParams) -> Option<(&Arc<Document>, usize)> {
-        let document = self.document(&params.text_document.uri)?;
+        let document = self.document?;
         Some((document, document.offset(params.position, self.encoding)))
     }
 
@@ -295,8 +297,8 @@ impl Server<'_> {
         WorkspaceEdit::new(changes.collect())
     }
 
-    fn symbols(&self, params: &DocumentSymbolParams) -> Answer {
-        let Some(document) = self.document(&params.text_document.uri) else {
+    fn symbols(&self) -> Answer {
+        let Some(document) = self.document else {
             return Ok(Value::Null);
         };
         let symbols = &document.analysis().symbols;
@@ -357,8 +359,8 @@ impl Server<'_> {
         }
     }
 
-    fn folds(&self, params: &FoldingRangeParams) -> Answer {
-        let Some(document) = self.document(&params.text_document.uri) else {
+    fn folds(&self) -> Answer {
+        let Some(document) = self.document else {
             return Ok(Value::Null);
         };
         let folds = document.analysis().folds.iter().filter_map(|range| {
@@ -375,8 +377,8 @@ impl Server<'_> {
         give(folds.collect::<Vec<_>>())
     }
 
-    fn format(&self, params: &DocumentFormattingParams) -> Answer {
-        let Some(document) = self.document(&params.text_document.uri) else {
+    fn format(&self) -> Answer {
+        let Some(document) = self.document else {
             return Ok(Value::Null);
         };
         let text = document.text.as_str();
@@ -387,7 +389,7 @@ impl Server<'_> {
     }
 
     fn actions(&self, params: &CodeActionParams) -> Answer {
-        let Some(document) = self.document(&params.text_document.uri) else {
+        let Some(document) = self.document else {
             return Ok(Value::Null);
         };
         let asked = bytes(&document.text, params.range, self.encoding);
@@ -469,8 +471,8 @@ impl Server<'_> {
         give(actions)
     }
 
-    fn tokens(&self, params: &SemanticTokensParams) -> Answer {
-        let Some(document) = self.document(&params.text_document.uri) else {
+    fn tokens(&self) -> Answer {
+        let Some(document) = self.document else {
             return Ok(Value::Null);
         };
         let mut data = Vec::new();
@@ -513,7 +515,7 @@ impl Server<'_> {
     }
 
     fn hints(&self, params: &InlayHintParams) -> Answer {
-        let Some(document) = self.document(&params.text_document.uri) else {
+        let Some(document) = self.document else {
             return Ok(Value::Null);
         };
         let asked = bytes(&document.text, params.range, self.encoding);
