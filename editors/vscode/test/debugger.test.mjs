@@ -7,26 +7,27 @@ import { DebugClient } from "@vscode/debugadapter-testsupport";
 import { chipless, fixture, json } from "./support.mjs";
 
 /** A client, and the capabilities of the adapter. */
-async function connect() {
+async function connect(t) {
   const client = new DebugClient("chipless", "", "chipless");
   // The class starts adapters that are scripts; ours is a command.
   const adapter = spawn(chipless(), ["debug", "--dap"], { stdio: ["pipe", "pipe", "inherit"] });
+  t.after(() => adapter.kill());
   client.connect(adapter.stdout, adapter.stdin);
   const { body } = await client.initializeRequest();
-  return { client, capabilities: body, adapter };
+  return { client, capabilities: body };
 }
 
 /** A client that has launched a program. */
-async function launch(program, more = {}) {
-  const { client, capabilities, adapter } = await connect();
+async function launch(t, program, more = {}) {
+  const { client, capabilities } = await connect(t);
   const initialized = client.waitForEvent("initialized");
   const launched = client.launchRequest({ program, stopOnEntry: true, ...more });
   await initialized;
-  return { client, capabilities, launched, adapter };
+  return { client, capabilities, launched };
 }
 
-test("a program is stepped forwards and backwards", async () => {
-  const { client, capabilities, launched, adapter } = await launch(fixture("dsa/kernels/dot.dfg"));
+test("a program is stepped forwards and backwards", async (t) => {
+  const { client, capabilities, launched } = await launch(t, fixture("dsa/kernels/dot.dfg"));
   assert.equal(capabilities.supportsStepBack, true);
   const entry = client.waitForEvent("stopped");
   await client.configurationDoneRequest();
@@ -53,35 +54,31 @@ test("a program is stepped forwards and backwards", async () => {
   const { variables } = (await client.variablesRequest({ variablesReference: scopes[2].variablesReference })).body;
   assert.ok(variables.length > 0);
   await client.disconnectRequest();
-  adapter.kill();
 });
 
-test("a breakpoint on a task of a NEFF is hit", async () => {
-  const { client, launched, adapter } = await launch(fixture("neuron/softmax/program.neff"), { stopOnEntry: false });
+test("a breakpoint on a task of a NEFF is hit", async (t) => {
+  const { client, launched } = await launch(t, fixture("neuron/softmax/program.neff"), { stopOnEntry: false });
   await client.setFunctionBreakpointsRequest({ breakpoints: [{ name: "sg00.act[0]" }] });
   const stopped = client.waitForEvent("stopped");
   await client.configurationDoneRequest();
   await launched;
   assert.match((await stopped).body.reason, /breakpoint/);
   await client.disconnectRequest();
-  adapter.kill();
 });
 
-test("what package.json offers for a launch is what the adapter takes", async () => {
+test("what package.json offers for a launch is what the adapter takes", async (t) => {
   const { properties } = json("package.json").contributes.debuggers[0].configurationAttributes.launch;
   const given = { inputs: {}, seed: 3, order: "random:1", noVerify: true, stopOnEntry: true, options: [] };
   assert.deepEqual(Object.keys(properties).toSorted(), ["program", ...Object.keys(given)].toSorted());
-  const { client, launched, adapter } = await launch(fixture("dsa/kernels/dot.dfg"), given);
+  const { client, launched } = await launch(t, fixture("dsa/kernels/dot.dfg"), given);
   const stopped = client.waitForEvent("stopped");
   await client.configurationDoneRequest();
   await Promise.all([launched, stopped]);
   await client.disconnectRequest();
-  adapter.kill();
 });
 
-test("a file that is no program is refused with the message of run", async () => {
-  const { client, adapter } = await connect();
+test("a file that is no program is refused with the message of run", async (t) => {
+  const { client } = await connect(t);
   await assert.rejects(client.launchRequest({ program: fixture("dsa/none.dfg") }), /none\.dfg: cannot be read/);
   await client.disconnectRequest();
-  adapter.kill();
 });

@@ -11,8 +11,9 @@ import { chipless, fixture, json } from "./support.mjs";
 const { CancellationTokenSource, StreamMessageReader, StreamMessageWriter, createProtocolConnection } = protocol;
 
 /** A client, and what it is told of each document. */
-async function connect() {
+async function connect(t) {
   const server = spawn(chipless(), ["lsp"], { stdio: ["pipe", "pipe", "inherit"] });
+  t.after(() => server.kill());
   const connection = createProtocolConnection(new StreamMessageReader(server.stdout), new StreamMessageWriter(server.stdin));
   const found = new Map();
   const waiting = [];
@@ -45,8 +46,8 @@ async function connect() {
   return { connection, capabilities, diagnostics, open, close };
 }
 
-test("a DFG is opened, changed, asked about and fixed", async () => {
-  const { connection, capabilities, diagnostics, open, close } = await connect();
+test("a DFG is opened, changed, asked about and fixed", async (t) => {
+  const { connection, capabilities, diagnostics, open, close } = await connect(t);
   assert.equal(capabilities.positionEncoding, "utf-16");
   const uri = "file:///kernel.dfg";
   assert.deepEqual(await open(uri, "chipless-dfg", "Input64: a\nb = Add_I64(a, 1)\nOutput64: b\n"), []);
@@ -61,8 +62,8 @@ test("a DFG is opened, changed, asked about and fixed", async () => {
   await close();
 });
 
-test("every language of package.json is one of the server's", async () => {
-  const { connection, open, close } = await connect();
+test("every language of package.json is one of the server's", async (t) => {
+  const { connection, open, close } = await connect(t);
   for (const { id } of json("package.json").contributes.languages) {
     const uri = `untitled:${id}`;
     await open(uri, id, "");
@@ -73,8 +74,8 @@ test("every language of package.json is one of the server's", async () => {
   await close();
 });
 
-test("files of every kind are clean, and have an outline", async () => {
-  const { connection, open, close } = await connect();
+test("files of every kind are clean, and have an outline", async (t) => {
+  const { connection, open, close } = await connect(t);
   for (const [name, language] of [
     ["dsa/row_sums.dfg", "chipless-dfg"], ["device/two_networks.yaml", "chipless-workload"], ["spu/dense/iospec.yaml", "chipless-iospec"], ["broken/ring.asm", "chipless-asm"],
   ]) {
@@ -87,8 +88,8 @@ test("files of every kind are clean, and have an outline", async () => {
   await close();
 });
 
-test("a request that is taken back is answered as cancelled, and the next one is served", async () => {
-  const { connection, open, close } = await connect();
+test("a request that is taken back is answered as cancelled, and the next one is served", async (t) => {
+  const { connection, open, close } = await connect(t);
   const uri = "file:///long.dfg";
   const lines = Array.from({ length: 4000 }, (_, n) => `v${n} = Add_I64(a, ${n})`);
   await open(uri, "chipless-dfg", ["Input64: a", ...lines, ""].join("\n"));
