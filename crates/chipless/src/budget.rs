@@ -60,7 +60,7 @@ impl Budget {
             (Quantity::Peak(_), Some(percent)) => {
                 let percent: Option<f64> = percent.trim().parse().ok();
                 percent
-                    .filter(|p| *p >= 0.0)
+                    .filter(|p| p.is_finite() && *p >= 0.0)
                     .map(|p| Limit::Share(p / 100.0))
             }
             (Quantity::Latency, _) => {
@@ -156,6 +156,9 @@ mod tests {
             ("time=2ms", "latency, moved or peak.MEMORY"),
             ("peak.=1", "latency, moved or peak.MEMORY"),
             ("moved=-1", "a size"),
+            ("peak.cmx=-1%", "a size or a part"),
+            ("peak.cmx=NaN%", "a size or a part"),
+            ("peak.cmx=inf%", "a size or a part"),
         ] {
             let error = Budget::parse(text).expect_err(text);
             assert!(error.contains(what), "{text}: {error}");

@@ -2,10 +2,13 @@
 //! is a failure; warnings and notes are cases that pass, with their text as output.
 
 use crate::findings::FileReport;
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 /// The report of these files.
-pub fn report(files: &[FileReport<'_>]) -> String {
+///
+/// # Errors
+/// What the writer of XML cannot write.
+pub fn report(files: &[FileReport<'_>]) -> Result<String, SerializeError> {
     let mut report = Report::new("chipless check");
     for file in files {
         let mut suite = TestSuite::new(file.path);
@@ -36,6 +39,5 @@ pub fn report(files: &[FileReport<'_>]) -> String {
         }
         report.add_test_suite(suite);
     }
-    // It fails where a writer does; a string is none that does.
-    report.to_string().unwrap_or_default()
+    report.to_string()
 }

@@ -11,6 +11,7 @@ use chipless::{Checked, Options, Policy};
 use chipless_report::findings::{Checked as Shown, FileReport, Report, Statistics};
 use chipless_report::{github, gitlab, junit, sarif};
 use clap::{Args, ValueEnum};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Check a program for errors.
@@ -131,16 +132,22 @@ impl Finished {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let format = if arguments.json {
+        Format::Json
+    } else {
+        arguments.format
+    };
+    if arguments.statistics && !matches!(format, Format::Human | Format::Json) {
+        return Err(Failure::misuse(
+            "--statistics",
+            "expected --format human or json beside it: the other formats have a place for each finding",
+        ));
+    }
     let options = arguments.options.load()?;
     let policy = arguments.policy.load()?;
     let program = match &arguments.program {
         Some(path) => Some(expected(path, &options)?),
         None => None,
-    };
-    let format = if arguments.json {
-        Format::Json
-    } else {
-        arguments.format
     };
     let mut exit = Exit::Done;
     let mut finished = Vec::new();
@@ -182,7 +189,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         exit = Exit::Done;
     }
     if arguments.statistics {
-        print_statistics(format, &finished)?;
+        let findings = finished.iter().flat_map(|file| &file.checked.findings);
+        let statistics = Statistics::of(findings);
+        match format {
+            Format::Json => terminal::print_json(&statistics)?,
+            _ => terminal::print(&statistics.text(terminal::out()))?,
+        }
         return Ok(exit);
     }
     let checked = finished.iter().map(Finished::shown);
@@ -202,7 +214,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Format::Sarif => terminal::print_json(&sarif::log(checked, exit != Exit::Unusable))?,
         Format::Junit => {
             let reports: Vec<_> = finished.iter().map(Finished::report).collect();
-            terminal::print(&junit::report(&reports))?;
+            let text = junit::report(&reports)
+                .map_err(|error| Failure::output(&io::Error::other(error)))?;
+            terminal::print(&text)?;
         }
         Format::Gitlab => {
             let reports: Vec<_> = finished.iter().map(Finished::report).collect();
@@ -242,20 +256,6 @@ fn fix(path: &Path, options: &Options, policy: &Policy, diff: bool) -> Result<()
     let fixes = if count == 1 { "fix" } else { "fixes" };
     terminal::complain(&format!("{name}: {count} {fixes} made\n"));
     Ok(())
-}
-
-/// How often each code was found, the most frequent of each severity first.
-fn print_statistics(format: Format, finished: &[Finished]) -> Result<(), Failure> {
-    let findings = finished.iter().flat_map(|file| &file.checked.findings);
-    let statistics = Statistics::of(findings);
-    match format {
-        Format::Human => terminal::print(&statistics.text(terminal::out())),
-        Format::Json => terminal::print_json(&statistics),
-        _ => Err(Failure::misuse(
-            "--statistics",
-            "expected --format human or json beside it: the other formats have a place for each finding",
-        )),
-    }
 }
 
 /// What a program says of its inputs and outputs.

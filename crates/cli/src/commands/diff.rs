@@ -6,6 +6,7 @@ use crate::options::TargetOptions;
 use crate::output::{self, OutputOptions};
 use crate::terminal;
 use chipless::diff::Wanted;
+use chipless_model::Time;
 use chipless_report::diff::Difference;
 use clap::Args;
 use std::path::PathBuf;
@@ -111,14 +112,23 @@ fn regression(names: &[String; 2], difference: &Difference, most: f64) -> Exit {
         terminal::complain(text);
         return Exit::Unusable;
     };
-    let more = (time.latency_b_ns / time.latency_a_ns - 1.0) * 100.0;
-    // Half a picosecond in a thousand years of rounding is no regression.
-    if !(more.is_finite() && more > most + 1e-9) {
+    let (before, after) = (time.latency_a_ns, time.latency_b_ns);
+    let [a, b] = names;
+    // What rounding adds is no regression.
+    if after <= before * (1.0 + most / 100.0 + 1e-11) {
+        if after == 0.0 {
+            let text = format!("{b}: takes no time, which is never a regression\n");
+            terminal::complain(&text);
+        }
         return Exit::Done;
     }
-    let [a, b] = names;
+    let longer = if before == 0.0 {
+        format!("{}, {a} no time", Time::from_ns(after))
+    } else {
+        format!("{:.1} % longer than {a}", (after / before - 1.0) * 100.0)
+    };
     terminal::complain(&format!(
-        "{b}: takes {more:.1} % longer than {a}; --max-regression allows {most} %\n"
+        "{b}: takes {longer}; --max-regression allows {most} %\n"
     ));
     Exit::Wrong
 }

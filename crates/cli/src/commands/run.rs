@@ -115,7 +115,7 @@ pub(crate) struct Arguments {
     ///
     /// `latency=TIME`, `peak.MEMORY=SIZE` or a percentage of it, `moved=SIZE`; separate several by commas. Example: --budget
     /// latency=2ms,peak.cmx=95%
-    #[arg(long = "budget", value_name = "QUANTITY=LIMIT", value_parser = budgets)]
+    #[arg(long = "budget", value_name = "QUANTITY=LIMIT", value_parser = Budget::parse)]
     budgets: Vec<Vec<Budget>>,
     #[command(flatten)]
     changes: Changes,
@@ -125,10 +125,6 @@ pub(crate) struct Arguments {
     policy: PolicyOptions,
     #[command(flatten)]
     options: TargetOptions,
-}
-
-fn budgets(text: &str) -> Result<Vec<Budget>, String> {
-    Budget::parse(text)
 }
 
 fn grade(text: &str) -> Result<Grade, String> {

@@ -5,6 +5,9 @@ use serde_json::Value;
 
 const BLOB: &str = "fixtures/npu/resblock/program.blob";
 const NAMED: &str = "fixtures/npu/var_prof/program.blob";
+const PLAN: &str = "fixtures/spu/choice/plan.json";
+/// Every time of [`PLAN`] is rounded to 0 ps.
+const ENDLESSLY_FAST: &str = "clock.mhz=1e9x";
 const RING: &str = "fixtures/broken/ring.neff";
 
 fn json(arguments: &[&str]) -> Value {
@@ -28,6 +31,48 @@ fn a_run_over_its_budget_says_by_how_much() {
     let (code, _, err) = asked("peak.cnx=1");
     assert!(code == 2 && err.contains("cmx0"), "{err}");
     assert_eq!(asked("latency=soon").0, 2);
+    let (code, _, err) = asked("latency=0ns,moved=0,peak.cmx=0%");
+    assert!(
+        code == 1 && err.contains("16.05 µs of 0.000 ns, over the budget"),
+        "{err}"
+    );
+    assert!(!err.contains("inf") && err.lines().count() == 3, "{err}");
+}
+
+#[test]
+fn a_run_of_no_time_passes_no_gate_in_silence() {
+    let (code, out, _) = run(&[
+        "run",
+        PLAN,
+        "--timing-only",
+        "--set",
+        ENDLESSLY_FAST,
+        "--budget",
+        "latency=0ns",
+    ]);
+    assert!(code == 0 && out.contains("the run takes no time"), "{out}");
+    let compared = |set: &str, other: &str| {
+        run(&[
+            "diff",
+            PLAN,
+            PLAN,
+            "--set",
+            set,
+            "--other",
+            &format!("set={other}"),
+            "--max-regression",
+            "3%",
+        ])
+    };
+    let (code, _, err) = compared(ENDLESSLY_FAST, "clock.mhz=150");
+    assert!(
+        code == 1 && err.contains("takes 80.00 ns, ") && err.contains(" no time;"),
+        "{err}"
+    );
+    for before in ["clock.mhz=150", ENDLESSLY_FAST] {
+        let (code, _, err) = compared(before, ENDLESSLY_FAST);
+        assert!(code == 0 && err.contains("takes no time"), "{err}");
+    }
 }
 
 #[test]
@@ -80,6 +125,17 @@ fn findings_have_the_forms_of_ci_systems() {
         ),
         (1, &"deadlock".into(), &3.into())
     );
+}
+
+#[test]
+fn statistics_refuse_formats_of_single_findings_before_they_check() {
+    for format in ["sarif", "github", "junit", "gitlab"] {
+        let (code, out, err) = run(&["check", "--statistics", "--format", format, "missing/*"]);
+        assert!(
+            code == 2 && out.is_empty() && err.starts_with("--statistics: "),
+            "{err}"
+        );
+    }
 }
 
 #[test]

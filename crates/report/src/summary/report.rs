@@ -108,11 +108,10 @@ impl Budgeted {
         if self.within {
             format!("{}: {found} of {limit}", self.budget)
         } else {
-            let over = (self.found / self.limit - 1.0) * 100.0;
-            format!(
-                "{}: {found} of {limit}, {over:.1} % over the budget",
-                self.budget
-            )
+            // Nothing has a share of a limit of 0.
+            let share = (self.limit > 0.0).then(|| (self.found / self.limit - 1.0) * 100.0);
+            let over = share.map_or_else(String::new, |share| format!("{share:.1} % "));
+            format!("{}: {found} of {limit}, {over}over the budget", self.budget)
         }
     }
 }

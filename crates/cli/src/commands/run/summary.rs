@@ -3,7 +3,7 @@
 use super::{ComparedWith, Outcomes, Session, compared_with};
 use crate::failure::{Exit, Failure};
 use crate::{files, terminal};
-use chipless_model::Node;
+use chipless_model::{Node, Time};
 use chipless_report::attribution::Attribution;
 use chipless_report::schedule_trace::Compared;
 use chipless_report::summary::{Budgeted, Run};
@@ -101,7 +101,7 @@ impl<'p> Session<'_, 'p> {
         timeline: &'r Timeline,
         outcomes: Outcomes,
         seed: Option<u64>,
-        notes: Vec<String>,
+        mut notes: Vec<String>,
     ) -> Result<Run<'r, 'p>, Failure> {
         let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
         let mut facts = self.document.facts(self.program, timeline)?;
@@ -109,6 +109,13 @@ impl<'p> Session<'_, 'p> {
         let (changes, base) = (&self.arguments.changes, timeline.end);
         let what_if = changes.what_if(self.opened, self.options, base)?;
         let ranking = changes.ranking(self.opened, self.options, base);
+        let budgets = self.budgets(timeline)?;
+        if base == Time::ZERO && budgets.is_some() {
+            notes.push(
+                "the run takes no time, which is within any latency: --budget says nothing of it"
+                    .to_owned(),
+            );
+        }
         Ok(Run {
             file: &self.opened.path,
             program: self.program,
@@ -117,7 +124,7 @@ impl<'p> Session<'_, 'p> {
             attribution: Cow::Borrowed(self.attribution(timeline)),
             what_if,
             ranking,
-            budgets: self.budgets(timeline)?,
+            budgets,
             against: self.against(timeline)?,
             compared: outcomes.compared,
             first_nan: outcomes.first_nan,
