@@ -61,7 +61,7 @@ impl OptionKind {
 
 /// Commands that make a program of a file.
 const LOWERING: &[&str] = &[
-    "run", "check", "list", "report", "view", "diff", "iospec", "drive", "host",
+    "run", "debug", "check", "list", "report", "view", "diff", "iospec", "drive", "host",
 ];
 
 /// Options of all targets.
@@ -89,8 +89,8 @@ pub static COMMON: &[OptionSpec] = &[
         help: "Override a limit on what a file may use. NAME is one of `memory_bytes`, `tasks`, `inflated_bytes`, `inflate_ratio`, `entries`, `path_bytes`, \
                `json_bytes`, `text_bytes`, `transfers`, `declarations`, `findings`; repeatable",
         commands: &[
-            "run", "check", "info", "list", "report", "view", "diff", "iospec", "drive", "convert",
-            "map", "explore",
+            "run", "debug", "check", "info", "list", "report", "view", "diff", "iospec", "drive",
+            "convert", "map", "explore",
         ],
         is_repeated: true,
     },

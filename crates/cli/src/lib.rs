@@ -102,31 +102,17 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The command line, with its commands under headings. Commands that no group names stand under the last heading.
+/// The command line, with its commands under headings.
 pub(crate) fn command() -> clap::Command {
     let command = CommandLine::command();
     let about = |name: &str| {
         let found = command.get_subcommands().find(|c| c.get_name() == name);
         found.and_then(|c| c.get_about()).map(ToString::to_string)
     };
-    let grouped: Vec<&str> = GROUPS
-        .iter()
-        .flat_map(|(_, names)| names.iter().copied())
-        .collect();
-    let others: Vec<&str> = command
-        .get_subcommands()
-        .map(clap::Command::get_name)
-        .filter(|name| *name != "help" && !grouped.contains(name))
-        .collect();
     let mut listed = String::new();
-    for (index, (heading, names)) in GROUPS.iter().enumerate() {
+    for (heading, names) in GROUPS {
         listed.push_str(&format!("{heading}:\n"));
-        let more = if index + 1 == GROUPS.len() {
-            &others[..]
-        } else {
-            &[]
-        };
-        for name in names.iter().chain(more) {
+        for name in *names {
             if let Some(about) = about(name) {
                 listed.push_str(&format!("  {name:12} {about}\n"));
             }

@@ -48,9 +48,7 @@ impl clap::Args for TargetOptions {
         chipless::options()
             .iter()
             .filter_map(|(spec, owners)| {
-                // What is debugged is a run.
-                let own = if name == "debug" { "run" } else { &*name };
-                let is_own = spec.commands.contains(&own);
+                let is_own = spec.commands.contains(&&*name);
                 let is_programs = has_program && spec.commands.contains(&"run");
                 (is_own || is_programs).then(|| argument(spec, owners).hide(!is_own))
             })

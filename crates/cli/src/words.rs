@@ -1,6 +1,6 @@
 //! What a script can see of how the command line speaks: first lines of help are short, findings say what to do.
 
-use crate::command;
+use crate::{GROUPS, command};
 use std::collections::BTreeSet;
 
 /// Characters of a first line of help, at most.
@@ -51,6 +51,23 @@ fn first_lines_of_help_are_short() {
     }
     let wrong: Vec<String> = wrong.into_iter().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_command_stands_under_one_heading() {
+    let command = command();
+    let mut all: Vec<&str> = command
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .collect();
+    let mut grouped: Vec<&str> = GROUPS
+        .iter()
+        .flat_map(|(_, names)| *names)
+        .copied()
+        .collect();
+    all.sort_unstable();
+    grouped.sort_unstable();
+    assert_eq!(grouped, all);
 }
 
 #[test]

@@ -22,7 +22,9 @@ static OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::File,
         value: "FILE.json",
         help: "Time the program as mapped onto a fabric. The mapping is what `chipless map -o` writes",
-        commands: &["run", "check", "list", "report", "view", "diff", "iospec"],
+        commands: &[
+            "run", "debug", "check", "list", "report", "view", "diff", "iospec",
+        ],
         is_repeated: false,
     },
     OptionSpec {
@@ -30,7 +32,9 @@ static OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::File,
         value: "FILE.json",
         help: "Fabric of the mapping, if its file does not hold it",
-        commands: &["run", "check", "list", "report", "view", "diff", "iospec"],
+        commands: &[
+            "run", "debug", "check", "list", "report", "view", "diff", "iospec",
+        ],
         is_repeated: false,
     },
     OptionSpec {

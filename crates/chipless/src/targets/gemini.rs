@@ -25,7 +25,7 @@ static OPTIONS: &[OptionSpec] = &[
         value: "FILE.json",
         help: "Network of the schedule (front-end file), to compute values",
         commands: &[
-            "run", "check", "list", "report", "view", "diff", "convert", "iospec",
+            "run", "debug", "check", "list", "report", "view", "diff", "convert", "iospec",
         ],
         is_repeated: false,
     },
@@ -34,7 +34,9 @@ static OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Directory,
         value: "DIR",
         help: "Directory with the network's arrays (.npy). Needs --network. Default: seeded random weights",
-        commands: &["run", "check", "list", "report", "view", "diff", "iospec"],
+        commands: &[
+            "run", "debug", "check", "list", "report", "view", "diff", "iospec",
+        ],
         is_repeated: false,
     },
     OptionSpec {
@@ -59,7 +61,7 @@ static OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Count,
         value: "N",
         help: "Batch that the schedule must be for",
-        commands: &["run", "check", "list", "report", "view", "diff"],
+        commands: &["run", "debug", "check", "list", "report", "view", "diff"],
         is_repeated: false,
     },
 ];

@@ -20,9 +20,11 @@ use std::sync::OnceLock;
 /// The target.
 pub(super) struct Npu;
 
-const COMMANDS: &[&str] = &["run", "check", "list", "report", "view", "diff", "iospec"];
+const COMMANDS: &[&str] = &[
+    "run", "debug", "check", "list", "report", "view", "diff", "iospec",
+];
 
-const NAMED: &[&str] = &["run", "check", "list", "report", "view", "diff"];
+const NAMED: &[&str] = &["run", "debug", "check", "list", "report", "view", "diff"];
 
 static OPTIONS: &[OptionSpec] = &[
     OptionSpec {

@@ -42,6 +42,20 @@ fn script(arguments: &[&str], text: &str) -> (i32, Vec<Value>, String) {
 }
 
 #[test]
+fn options_of_targets_say_themselves_whether_a_debugged_program_has_them() {
+    let (_, help, _) = run(&["debug", "--help"]);
+    for option in ["--set", "--limit", "--kernel-table", "--network", "--map"] {
+        assert!(help.contains(option), "{option}: {help}");
+    }
+    // What executes a whole mapping has no steps.
+    let (code, _, err) = run(&["debug", PROGRAM, "--cycles", "--script", "-"]);
+    assert!(
+        code == 2 && err.contains("unexpected argument '--cycles'"),
+        "{err}"
+    );
+}
+
+#[test]
 fn the_end_of_a_debugged_run_is_that_of_run() {
     let directory = std::env::temp_dir().join(format!("chipless-debug-{}", std::process::id()));
     let folder = directory.display().to_string();
