@@ -301,12 +301,9 @@ fn redefined(text: &str, place: &Range<usize>) -> Option<Mend> {
     let fresh = (1..100)
         .map(|n| format!("{name}_{n}x"))
         .find(|fresh| !text.contains(fresh.as_str()))?;
-    let (stem, ranges) = analysis.stem(text, earlier)?;
-    let alone = stem == name && analysis.references(earlier).count() == ranges.len();
-    let edits = ranges
-        .into_iter()
-        .map(|range| Edit::replace(range, fresh.clone()));
-    alone.then(|| Mend::new(format!("Call the earlier one `{fresh}`"), edits.collect()))?
+    let places = analysis.references(earlier);
+    let edits = places.map(|place| Edit::replace(place.word.clone(), fresh.clone()));
+    Mend::new(format!("Call the earlier one `{fresh}`"), edits.collect())
 }
 
 /// Whether a node does something: what nothing uses does not, but for instructions with a control, which hold operands back.

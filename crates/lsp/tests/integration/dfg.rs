@@ -323,3 +323,20 @@ fn a_quick_fix_is_the_one_of_the_check() {
         "{href}"
     );
 }
+
+#[test]
+fn a_variable_with_several_values_is_one_name() {
+    let text = "Input: a\nS = Add64(a, 1)\nS = Add64(S, 2)\nOutput: S\n";
+    let mut client = Client::new();
+    client.open(URI, "chipless-dfg", text);
+    let find = |client: &mut Client, method: &str| {
+        let found = client.about(&format!("textDocument/{method}"), URI, text, "S, 2", 0);
+        words(text, &found)
+    };
+    assert_eq!(find(&mut client, "definition"), ["1:S"]);
+    assert_eq!(find(&mut client, "references"), ["1:S", "2:S"]);
+    let at = crate::client::position(text, text.find("S, 2").expect("a use"));
+    let params = json!({ "textDocument": { "uri": URI }, "position": at, "newName": "sum" });
+    let renamed = edited(text, &client.ask("textDocument/rename", params), URI);
+    assert_eq!(renamed, text.replace('S', "sum"));
+}

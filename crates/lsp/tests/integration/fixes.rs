@@ -112,6 +112,11 @@ fn forms_of_older_dialects_are_mended() {
     assert_eq!(dfg(array), array.replace("dma m 128", "Array: m 128 dma"));
     let pragma = "#pragma repeat 4\nInput64: a\nb = Add_I64(a, 1)\n#pragma repeat 2\nOutput64: b\n";
     assert!(dfg(pragma).contains("#pragma repeat=2\nOutput64"));
+    let twice = "Input: a\nS = Add64(a, 1)\nS = Add64(S, 2)\nOutput: S\n";
+    assert_eq!(
+        dfg(twice),
+        "Input: a\nS_1x = Add64(a, 1)\nS = Add64(S_1x, 2)\nOutput: S\n"
+    );
     let control = "Input64: a\nInput64: s\nb = Acc64(a, control=s & 1{1: r})\nOutput64: b\n";
     assert!(dfg(control).contains("ctrl=s"));
 }

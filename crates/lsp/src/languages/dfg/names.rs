@@ -384,7 +384,10 @@ impl<'t> Reader<'t> {
             for place in self.registers.remove(name.text).unwrap_or_default() {
                 self.analysis.occurs(symbol, place, true);
             }
-            self.values.insert(name.text.to_owned(), symbol);
+            // A result that takes the name of an earlier one is the same variable with another value.
+            if let Some(earlier) = self.values.insert(name.text.to_owned(), symbol) {
+                self.analysis.unite(earlier, symbol);
+            }
         }
     }
 
