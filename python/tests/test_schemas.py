@@ -34,6 +34,7 @@ COMMANDS: list[tuple[str, list[str]]] = [
     ("info-resources", ["info", FABRIC, "--resources"]),
     ("check", ["check", "fixtures/broken", BLOB]),
     ("check", ["check", "fixtures/spu/choice/iospec.yaml"]),
+    ("check-statistics", ["check", "fixtures/broken", "--statistics"]),
     ("explain", ["explain"]),
     ("targets", ["targets"]),
     *(("machine", ["machine", target]) for target in ("npu", "neuron", "gemini", "dsa", "spu")),

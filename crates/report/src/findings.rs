@@ -7,6 +7,7 @@ use crate::text::Texts;
 use chipless_model::{Finding, Place, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -248,9 +249,25 @@ fn help(finding: &Finding) -> &str {
     finding.hint.as_deref().unwrap_or(finding.rule.remedy)
 }
 
+/// Names of findings that last: what a finding is about, and which it is of those about the same. Offsets and lines move with every build.
+#[derive(Debug, Default)]
+pub struct Fingerprints {
+    seen: BTreeMap<String, usize>,
+}
+
+impl Fingerprints {
+    /// That of the next finding of a file: a code, in a part of the file, about an item.
+    pub fn next(&mut self, code: &str, part: &str, item: &str) -> String {
+        let about = format!("{code}/{part}/{item}");
+        let again = self.seen.entry(about.clone()).or_default();
+        *again += 1;
+        format!("{about}:{again}")
+    }
+}
+
 /// How often each code was found: the answer to `check --statistics --format json`.
 #[derive(Debug, JsonSchema, Serialize)]
-pub struct Statistics {
+pub struct CodeCounts {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Errors first, of each severity the most frequent first.
@@ -270,9 +287,9 @@ pub struct CodeCount {
     pub summary: &'static str,
 }
 
-impl Statistics {
+impl CodeCounts {
     /// Of these findings.
-    pub fn of<'f>(findings: impl Iterator<Item = &'f Finding>) -> Statistics {
+    pub fn of<'f>(findings: impl Iterator<Item = &'f Finding>) -> CodeCounts {
         let mut counts: Vec<(Severity, CodeCount)> = Vec::new();
         for finding in findings {
             let known = counts.iter_mut().find(|(severity, known)| {
@@ -294,7 +311,7 @@ impl Statistics {
         counts.sort_by_key(|(severity, count)| {
             (*severity, std::cmp::Reverse(count.count), count.code)
         });
-        Statistics {
+        CodeCounts {
             schema_version: SCHEMA_VERSION,
             statistics: counts.into_iter().map(|(_, count)| count).collect(),
         }
@@ -362,7 +379,7 @@ pub struct Drivable {
     pub drivable: Option<bool>,
     /// What can never happen: `input`, `output` or `sequence`, and its name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cannot: Option<std::collections::BTreeMap<&'static str, String>>,
+    pub cannot: Option<BTreeMap<&'static str, String>>,
     /// A shortest list of legal calls after which that is so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<Vec<DrivenCall>>,

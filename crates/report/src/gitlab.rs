@@ -2,11 +2,10 @@
 //!
 //! Source: GitLab's documentation of code quality reports (an array of issues with description, `check_name`, fingerprint, severity and location).
 
-use crate::findings::FileReport;
-use rustc_hash::FxHasher;
+use crate::findings::{FileReport, Fingerprints};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::hash::{Hash as _, Hasher as _};
+use sha2::{Digest as _, Sha256};
 
 /// One finding, as GitLab has it.
 #[derive(Debug, JsonSchema, Serialize)]
@@ -15,7 +14,7 @@ pub struct Issue {
     pub description: String,
     /// The code of the rule.
     pub check_name: &'static str,
-    /// The same for the same finding in the same place, so that GitLab tells new ones from old ones.
+    /// SHA-256 of the file's name and of what the finding is about, so that GitLab tells new ones from old ones.
     pub fingerprint: String,
     /// `critical` for errors, `minor` for warnings, `info` for notes.
     pub severity: &'static str,
@@ -43,6 +42,7 @@ pub struct Lines {
 pub fn issues(files: &[FileReport<'_>]) -> Vec<Issue> {
     let mut issues = Vec::new();
     for file in files {
+        let mut fingerprints = Fingerprints::default();
         for finding in &file.findings {
             let item = finding.location.item;
             let place = if item.is_empty() {
@@ -51,13 +51,12 @@ pub fn issues(files: &[FileReport<'_>]) -> Vec<Issue> {
                 format!(" ({item})")
             };
             let description = format!("{}{place}", finding.message);
-            let mut hasher = FxHasher::default();
-            let offset = finding.location.offset;
-            (file.path, finding.code, &description, offset).hash(&mut hasher);
+            let fingerprint = fingerprints.next(finding.code, finding.location.part, item);
+            let hash = Sha256::digest(format!("{}:{fingerprint}", file.path));
             issues.push(Issue {
                 description,
                 check_name: finding.code,
-                fingerprint: format!("{:016x}", hasher.finish()),
+                fingerprint: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
                 severity: match finding.severity {
                     "error" => "critical",
                     "warning" => "minor",

@@ -5,7 +5,7 @@
 //! services which know nothing of archives can show it; a related location names lines or bytes of the member, as an artifact in the
 //! file's.
 
-use crate::findings::Checked;
+use crate::findings::{Checked, Fingerprints};
 use crate::text::Texts;
 use chipless_model::{Finding, Place, Rule, Severity};
 use serde::Serialize;
@@ -197,7 +197,7 @@ pub fn log<'a>(files: impl IntoIterator<Item = Checked<'a>>, complete: bool) -> 
             packed: &packed,
             texts: &texts,
         };
-        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        let mut fingerprints = Fingerprints::default();
         for finding in file.findings {
             let rule_index = rules
                 .iter()
@@ -207,11 +207,7 @@ pub fn log<'a>(files: impl IntoIterator<Item = Checked<'a>>, complete: bool) -> 
                     rules.len() - 1
                 });
             let Place { part, item, .. } = &finding.place;
-            // Offsets and lines move with every build; what a finding is about stays.
-            let about = format!("{}/{part}/{item}", finding.rule.code);
-            let again = seen.entry(about.clone()).or_insert(0usize);
-            *again += 1;
-            let fingerprint = format!("{about}:{again}");
+            let fingerprint = fingerprints.next(finding.rule.code, part, item);
             results.push(outcome(finding, rule_index, &places, fingerprint));
         }
     }

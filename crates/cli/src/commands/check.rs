@@ -8,7 +8,7 @@ use crate::policy::PolicyOptions;
 use crate::terminal;
 use chipless::spu::iospec::{self, Expected};
 use chipless::{Checked, Options, Policy};
-use chipless_report::findings::{Checked as Shown, FileReport, Report, Statistics};
+use chipless_report::findings::{Checked as Shown, CodeCounts, FileReport, Report};
 use chipless_report::{github, gitlab, junit, sarif};
 use clap::{Args, ValueEnum};
 use std::io;
@@ -190,10 +190,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     if arguments.statistics {
         let findings = finished.iter().flat_map(|file| &file.checked.findings);
-        let statistics = Statistics::of(findings);
+        let counts = CodeCounts::of(findings);
         match format {
-            Format::Json => terminal::print_json(&statistics)?,
-            _ => terminal::print(&statistics.text(terminal::out()))?,
+            Format::Json => terminal::print_json(&counts)?,
+            _ => terminal::print(&counts.text(terminal::out()))?,
         }
         return Ok(exit);
     }

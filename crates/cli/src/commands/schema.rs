@@ -7,7 +7,7 @@ use crate::terminal;
 use chipless::device::{Calibration, Record, Report as DeviceReport};
 use chipless_report::diff::Difference;
 use chipless_report::explain::RulesReport;
-use chipless_report::findings::Report as CheckReport;
+use chipless_report::findings::{CodeCounts, Report as CheckReport};
 use chipless_report::info::InfoReport;
 use chipless_report::summary::RunReport;
 use chipless_schedule::report::Report as ScheduleReport;
@@ -54,12 +54,13 @@ const fn output<T: JsonSchema>(name: &'static str, command: &'static str) -> Jso
     }
 }
 
-const OUTPUTS: [JsonOutput; 23] = [
+const OUTPUTS: [JsonOutput; 24] = [
     output::<Failed<'_>>("failure", "any command with --json that fails"),
     output::<InfoReport<'_>>("info", "info FILE --json"),
     output::<info::FilesReport<'_>>("info-files", "info FILE FILE --json"),
     output::<info::FabricReport<'_>>("info-resources", "info ADG --resources --json"),
     output::<CheckReport<'_>>("check", "check FILE --json"),
+    output::<CodeCounts>("check-statistics", "check FILE --statistics --json"),
     output::<RulesReport>("explain", "explain --json"),
     output::<targets::TargetsReport>("targets", "targets --json"),
     output::<machine::MachineReport<'_>>("machine", "machine TARGET --json"),

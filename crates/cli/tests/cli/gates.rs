@@ -1,7 +1,8 @@
 //! What continuous integration asks: budgets, regressions, formats; and that layers and live bytes add up.
 
-use crate::support::{done, run};
+use crate::support::{done, root, run};
 use serde_json::Value;
+use std::collections::HashSet;
 
 const BLOB: &str = "fixtures/npu/resblock/program.blob";
 const NAMED: &str = "fixtures/npu/var_prof/program.blob";
@@ -125,6 +126,39 @@ fn findings_have_the_forms_of_ci_systems() {
         ),
         (1, &"deadlock".into(), &3.into())
     );
+}
+
+#[test]
+fn fingerprints_last_while_lines_move() {
+    let graph = std::fs::read_to_string(root().join("fixtures/dsa/broken/names.dfg")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("names.dfg").display().to_string();
+    let fingerprints = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let asked = |format, results, key| {
+            let (_, out, _) = run(&["check", "--format", format, &path]);
+            let report: Value = serde_json::from_str(&out).unwrap();
+            let results = report.pointer(results).and_then(Value::as_array).unwrap();
+            let each = results
+                .iter()
+                .map(|result| result.pointer(key).unwrap().clone());
+            each.collect::<Vec<Value>>()
+        };
+        [
+            asked("gitlab", "", "/fingerprint"),
+            asked(
+                "sarif",
+                "/runs/0/results",
+                "/partialFingerprints/chipless~1v1",
+            ),
+        ]
+    };
+    let before = fingerprints(&graph);
+    for each in &before {
+        let different: HashSet<&Value> = each.iter().collect();
+        assert!(each.len() > 1 && different.len() == each.len(), "{each:?}");
+    }
+    assert_eq!(fingerprints(&format!("\n\n{graph}")), before);
 }
 
 #[test]
