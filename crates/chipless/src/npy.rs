@@ -4,8 +4,8 @@
 //! numpy does not have travel as the array libraries write them: `bfloat16` as `V2` or `u2`, the 8-bit floats as `V1`, `f1` or
 //! `u1`, types of less than a byte unpacked, an element a byte.
 
-use chipless_kernels::cast::{decode_f64, decode_i16, encode_i64};
-use chipless_model::{ElementType, Kind};
+use chipless_kernels::cast::{Rounding, decode_f64, decode_i16, encode_f64, encode_i64};
+use chipless_model::{ElementType, Kind, Port};
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
 use std::borrow::Cow;
 
@@ -82,6 +82,57 @@ pub fn read<'b>(
     } else {
         Ok(bytes)
     }
+}
+
+/// The bytes of a tensor as its port's buffer has them, from a file of the type that the host has it in, or of the buffer's own.
+///
+/// # Errors
+/// As [`read`]; numbers that the buffer's type does not have.
+pub fn read_port<'b>(file: &'b [u8], port: &Port) -> Result<Cow<'b, [u8]>, String> {
+    let Some(host) = port.host_element else {
+        return read(file, port.element, &port.shape);
+    };
+    match read(file, host, &port.shape) {
+        Ok(bytes) => converted(&bytes, host, port.element).map(Cow::Owned),
+        Err(error) => read(file, port.element, &port.shape).map_err(|_| error),
+    }
+}
+
+/// A file of a tensor in the type that the host has it in: its header, and its data.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_port<'b>(port: &Port, bytes: &'b [u8]) -> Result<(Vec<u8>, Cow<'b, [u8]>), String> {
+    let Some(host) = port.host_element else {
+        return write(port.element, &port.shape, bytes);
+    };
+    let given = converted(bytes, port.element, host)?;
+    let (header, data) = write(host, &port.shape, &given)?;
+    Ok((header, Cow::Owned(data.into_owned())))
+}
+
+/// Numbers of one type as another.
+fn converted(bytes: &[u8], from: ElementType, to: ElementType) -> Result<Vec<u8>, String> {
+    let count = bytes.len() * 8 / from.bits() as usize;
+    let mut numbers = vec![0.0; count];
+    decode_f64(from, bytes, &mut numbers).map_err(|error| error.to_string())?;
+    if matches!(to.kind(), Kind::Signed | Kind::Unsigned) {
+        let bits = i32::try_from(to.bits()).unwrap_or(64);
+        let (least, most) = if to.kind() == Kind::Signed {
+            (-2f64.powi(bits - 1), 2f64.powi(bits - 1) - 1.0)
+        } else {
+            (0.0, 2f64.powi(bits) - 1.0)
+        };
+        if let Some(wrong) = numbers.iter().find(|v| !(least..=most).contains(*v)) {
+            return Err(format!(
+                "expected numbers from {least} to {most}, as {to} has them, found {wrong}"
+            ));
+        }
+    }
+    let mut converted = vec![0; count * to.bits() as usize / 8];
+    encode_f64(to, &numbers, Rounding::NearestEven, &mut converted)
+        .map_err(|error| error.to_string())?;
+    Ok(converted)
 }
 
 /// An array of numbers of any type, row by row.

@@ -323,6 +323,8 @@ pub struct Port {
     pub element: ElementType,
     /// Dimensions, outermost first.
     pub shape: Vec<u64>,
+    /// Element type that the host has it in, where that is another one: numbers of a model in binary32 that a program keeps in binary16.
+    pub host_element: Option<ElementType>,
 }
 
 impl Port {

@@ -176,6 +176,7 @@ mod tests {
             buffer: BufferId::from_raw(0),
             element: ElementType::Float32,
             shape: vec![3, 5],
+            host_element: None,
         };
         let bytes = |numbers: &[f32]| {
             numbers

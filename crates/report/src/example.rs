@@ -186,6 +186,7 @@ pub(crate) fn pipeline() -> Program<'static> {
         buffer,
         element,
         shape: shape.to_vec(),
+        host_element: None,
     };
     p.interface
         .inputs

@@ -1,7 +1,51 @@
 //! A network as it comes in: the layers, and what each of them computes.
 
 use crate::network::Network;
+use chipless_gemini::strided::Axis;
 use std::rc::Rc;
+use std::sync::Arc;
+
+/// What an element is stored as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Element {
+    /// 8-bit integers that stand for numbers.
+    #[default]
+    Int8,
+    /// 16-bit integers, as they are.
+    Int16,
+    /// Numbers of half precision.
+    Float16,
+}
+
+impl Element {
+    /// As front-end files name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Element::Int8 => "int8",
+            Element::Int16 => "int16",
+            Element::Float16 => "float16",
+        }
+    }
+
+    /// Bits.
+    pub const fn bits(self) -> u8 {
+        match self {
+            Element::Int8 => 8,
+            Element::Int16 | Element::Float16 => 16,
+        }
+    }
+}
+
+/// How the model itself has a tensor that goes in or comes out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// Its name.
+    pub name: String,
+    /// Its element type, as NumPy names it.
+    pub element: &'static str,
+    /// Its extents.
+    pub shape: Vec<i64>,
+}
 
 /// How integers stand for numbers: real = (stored − zero) · scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,6 +88,10 @@ pub struct Input {
     pub layout: Layout,
     /// As the file says it.
     pub quantisation: Option<Quantisation>,
+    /// What it is stored as.
+    pub element: Element,
+    /// How the model has it, where that differs.
+    pub declared: Option<Declared>,
 }
 
 /// Where a part of an operand comes from.
@@ -116,6 +164,8 @@ pub struct Table {
     pub extents: [i64; 3],
     /// What a stored integer stands for; none where the numbers are real.
     pub scale: Option<f64>,
+    /// What it is stored as.
+    pub element: Element,
 }
 
 /// What bounds a result from below and above.
@@ -239,6 +289,34 @@ pub enum Action {
     Function(Function),
     /// Elements in other places.
     Move(Move),
+    /// An operation of the vector processor by its name, with what the front-end file says of it.
+    Named(Named),
+    /// Elements at places that follow from strides.
+    Strided(View),
+    /// These places along channels, rows or columns.
+    Take(usize, Arc<[i64]>),
+}
+
+/// An operation of the vector processor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// As the front-end file names it.
+    pub name: &'static str,
+    /// What else the file says.
+    pub attributes: serde_json::Map<String, serde_json::Value>,
+    /// Whether each result needs all channels of its place.
+    pub across: bool,
+}
+
+/// A tensor as another one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// Axes, outermost first.
+    pub axes: Vec<Axis>,
+    /// Place of the first element.
+    pub offset: i64,
+    /// What is put where nothing is read.
+    pub fill: f64,
 }
 
 /// How elements move. Axes are channels, rows, columns.
@@ -269,6 +347,16 @@ pub struct Operation {
     pub output: Option<Quantisation>,
     /// How the file writes the result.
     pub layout: Layout,
+    /// What the result is stored as.
+    pub element: Element,
+}
+
+impl Front {
+    /// Bits of every element.
+    pub fn bits(&self) -> u8 {
+        let results = self.operations.iter().map(|operation| operation.element);
+        results.map(Element::bits).max().unwrap_or(8)
+    }
 }
 
 /// A network with everything that the file says.
@@ -284,6 +372,8 @@ pub struct Front {
     pub operations: Vec<Operation>,
     /// What comes out: channels of layers.
     pub outputs: Vec<Operand>,
+    /// How the model has what comes out, where that differs.
+    pub declared: Vec<Declared>,
     /// Whether the file says how its numbers are quantised; otherwise a rule without calibration data has done so.
     pub is_quantised: bool,
 }

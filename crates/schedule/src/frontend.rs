@@ -1,8 +1,8 @@
 //! Reads the front end's own file: layers whose arrays lie beside it and are not needed here.
 
 use crate::front::{
-    Action, Activation, Arithmetic, Front, Function, Input, Layout, Move, Numbers, Operand,
-    Operation, Piece, Quantisation, Source, Window,
+    Action, Activation, Arithmetic, Element, Front, Function, Input, Layout, Move, Numbers,
+    Operand, Operation, Piece, Quantisation, Source, Window,
 };
 use crate::network::{Kind, Layer, Network};
 use crate::onnx::{Beside, Refused};
@@ -60,6 +60,7 @@ pub fn read(bytes: &[u8], batch: i64, _: Beside<'_>) -> Result<Front, Refused> {
         constants: Vec::new(),
         operations: reader.operations,
         outputs,
+        declared: Vec::new(),
         is_quantised: true,
     })
 }
@@ -273,6 +274,8 @@ impl Reader {
                 extents,
                 layout: Layout::Map,
                 quantisation: Some(STORED),
+                element: Element::Int8,
+                declared: None,
             });
             Source::Input(inputs.len() - 1)
         });
@@ -375,6 +378,7 @@ impl Reader {
             activation: Activation::None,
             output,
             layout: Layout::Map,
+            element: Element::Int8,
         });
         self.sources.insert(name.to_owned(), Source::Layer(index));
         Ok(())

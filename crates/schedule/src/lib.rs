@@ -6,6 +6,7 @@
 pub mod emit;
 pub mod front;
 pub mod frontend;
+pub mod import;
 pub mod machine;
 pub mod model;
 pub mod network;

@@ -7,6 +7,7 @@ use chipless::FailureKind;
 use chipless_report::SCHEMA_VERSION;
 use chipless_schedule::emit;
 use chipless_schedule::front::Front;
+use chipless_schedule::import::Shapes;
 use chipless_schedule::machine::Machine;
 use chipless_schedule::model::{Bounds, Cost, Impossible, Objective};
 use chipless_schedule::report::{Figures, Improvement, ModelFigures, Report, RunnerUp};
@@ -40,6 +41,15 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     batch: String,
+    /// What numbers are stored as. Default: int8.
+    ///
+    /// With fp16, every operation of `chipless targets`' list is read, and inputs and outputs have the names, shapes and types of the model.
+    /// With int8, a quantised network (QDQ) is taken at its word, and one of floats is quantised without calibration data.
+    #[arg(long, value_enum, value_name = "TYPE", default_value_t)]
+    precision: Precision,
+    /// Extents of an input with open dimensions.
+    #[arg(long, value_name = "NAME=1,3,224,224")]
+    shape: Vec<String>,
     /// Write the scheduled network, for `run --network`.
     #[arg(long, value_name = "FILE")]
     network_out: Option<PathBuf>,
@@ -106,6 +116,16 @@ enum Dialect {
     Set,
 }
 
+/// What numbers are stored as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Precision {
+    /// 8-bit integers that stand for numbers.
+    #[default]
+    Int8,
+    /// Half precision.
+    Fp16,
+}
+
 /// What is minimised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Figure {
@@ -154,7 +174,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         ));
     }
     let machine = machine(&arguments.machine)?;
-    let front = network(&arguments.network, batch)?;
+    let front = network(arguments, batch)?;
     if let Some(tree) = &arguments.evaluate {
         return evaluate(arguments, &front, &machine, batch, tree);
     }
@@ -165,9 +185,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         || arguments.network_out.is_some()
         || arguments.weights_out.is_some();
     let lowered = is_computed.then_some(lowered).transpose()?;
-    if is_computed && !front.is_quantised {
+    if is_computed && !front.is_quantised && arguments.precision == Precision::Int8 {
         terminal::complain(&format!(
-            "{}: note: a floating-point network is quantised to int8 without calibration data, which costs accuracy. For accurate results, pass a quantised network (QDQ)\n",
+            "{}: note: a floating-point network is quantised to int8 without calibration data, which costs accuracy. For accurate results, schedule it with --precision fp16 or pass a quantised network (QDQ)\n",
             arguments.network.display()
         ));
     }
@@ -310,7 +330,28 @@ fn machine(path: &Path) -> Result<Machine, Failure> {
     Ok(machine)
 }
 
-fn network(path: &Path, batch: i64) -> Result<Front, Failure> {
+/// Extents of inputs, as `--shape` gives them.
+fn shapes(given: &[String]) -> Result<Shapes, Failure> {
+    given
+        .iter()
+        .map(|option| {
+            // Names may have an equals sign, extents have none.
+            let split = option.rsplit_once('=').and_then(|(name, shape)| {
+                let shape: Result<Vec<i64>, _> =
+                    shape.split(',').map(|e| e.trim().parse()).collect();
+                Some((name.to_owned(), shape.ok()?))
+            });
+            split.ok_or_else(|| {
+                let text = format!("expected NAME=1,3,224,224, found \"{option}\"");
+                Failure::misuse("--shape", text)
+            })
+        })
+        .collect()
+}
+
+fn network(arguments: &Arguments, batch: i64) -> Result<Front, Failure> {
+    let path = arguments.network.as_path();
+    let shapes = shapes(&arguments.shape)?;
     let wrong = |error: &dyn std::fmt::Display| Failure::unreadable(path.display(), error);
     let bytes = files::open(path).map_err(|error| wrong(&error))?;
     let directory = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -327,6 +368,18 @@ fn network(path: &Path, batch: i64) -> Result<Front, Failure> {
     if bytes.first() == Some(&b'{') {
         return chipless_schedule::frontend::read(&bytes, batch, &beside)
             .map_err(|error| wrong(&error));
+    }
+    if arguments.precision == Precision::Fp16 {
+        if batch != 1 {
+            let text = "expected no --batch with --precision fp16: --shape gives the extents of each input, the batch among them";
+            return Err(Failure::misuse("--batch", text));
+        }
+        return chipless_schedule::import::read(&bytes, &shapes, &beside)
+            .map_err(|error| wrong(&error));
+    }
+    if !shapes.is_empty() {
+        let text = "expected --precision fp16 beside it: int8 takes shapes as the file has them";
+        return Err(Failure::misuse("--shape", text));
     }
     chipless_schedule::onnx::read(&bytes, batch, &beside).map_err(|error| wrong(&error))
 }

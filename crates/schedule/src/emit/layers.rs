@@ -3,11 +3,16 @@
 use super::lowered::{Reach, axis_of_boxes};
 use super::view::Producer;
 use super::written::{Placement, Writer, npy};
-use crate::front::{Action, Activation, Arithmetic, Function, Move, Quantisation, Window};
+use crate::front::{
+    Action, Activation, Arithmetic, Element, Function, Move, Numbers, Quantisation, View, Window,
+};
 use crate::network::Layer;
 use chipless_gemini::schedule::LayerType;
+use chipless_gemini::strided::Strided;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::rc::Rc;
+use std::sync::Arc;
 
 impl Writer<'_> {
     /// A layer of the network.
@@ -20,7 +25,9 @@ impl Writer<'_> {
         for operand in &operation.operands {
             // What moves is stored as the result is before it moves.
             let operand = match operation.action {
-                Action::Move(_) => Cow::Owned(operand.stored_as(own)),
+                Action::Move(_) if operation.element == Element::Int8 => {
+                    Cow::Owned(operand.stored_as(own))
+                }
                 _ => Cow::Borrowed(operand),
             };
             let (producer, quantisation) = self.operand(&operand, Placement::Before(index));
@@ -32,6 +39,7 @@ impl Writer<'_> {
             operation_name(&operation.action),
             &from,
             layer.output,
+            operation.element,
         );
         let (mut reach, mut kind, mut weights) = (Reach::Same, LayerType::Vp, None);
         let input = self.extents(from[0]);
@@ -74,12 +82,12 @@ impl Writer<'_> {
                 }
             }
             Action::Softmax(groups) => {
-                reach = Reach::AllChannels(input[0]);
+                reach = Reach::AllChannels(vec![input[0]]);
                 value["group"] = json!(groups);
                 value["axis"] = json!(1);
             }
             Action::LayerNorm(factor, offset, epsilon) => {
-                reach = Reach::AllChannels(input[0]);
+                reach = Reach::AllChannels(vec![input[0]]);
                 value["epsilon"] = json!(epsilon);
                 if self.known {
                     let factor = factor.values.clone()?;
@@ -115,6 +123,29 @@ impl Writer<'_> {
                 reach = Reach::Broadcast(from.iter().map(extents).collect());
             }
             Action::Function(function) => parameters(*function, &mut value),
+            Action::Named(named) => {
+                if let Some(layer) = value.as_object_mut() {
+                    layer.extend(named.attributes.clone());
+                }
+                let extents = from.iter().map(|producer| self.extents(*producer));
+                reach = if named.across {
+                    Reach::AllChannels(extents.map(|[c, ..]| c).collect())
+                } else {
+                    let images = from.iter().map(|producer| self.images(*producer));
+                    let all = extents.zip(images);
+                    Reach::Broadcast(all.map(|([c, h, w], n)| [c, n, h, w]).collect())
+                };
+            }
+            Action::Strided(view) => {
+                kind = LayerType::Dt;
+                reach = strided(view, input, layer.output, &mut value)?;
+            }
+            Action::Take(axis, places) => {
+                kind = LayerType::Dt;
+                value["axis"] = json!(axis + 1);
+                value["indices"] = json!(places.to_vec());
+                reach = Reach::Take(axis_of_boxes(*axis), Arc::clone(places));
+            }
         }
         if kind == LayerType::Vp {
             let combined = match operation.action {
@@ -176,13 +207,72 @@ impl Writer<'_> {
         }
     }
 
+    /// Weights and biases as they are.
+    fn real_weights(
+        &mut self,
+        index: usize,
+        window: &Window,
+        [taken, own]: [Quantisation; 2],
+        value: &mut Value,
+    ) {
+        let (front, layer) = (self.front, &self.front.network.layers[index]);
+        value["quant_info"] = json!({
+            "input_scale1": taken.scale / own.scale, "input_zero_point1": 0.0, "round_type": "round",
+        });
+        let file = |role: &str| format!("{}_{role}.npy", plain(&layer.name));
+        let mut files = json!({ "weight": file("weight") });
+        let Action::Weighted {
+            weight,
+            columns,
+            bias,
+            ..
+        } = &front.operations[index].action
+        else {
+            return;
+        };
+        if bias.is_some() {
+            files["b"] = json!(file("b"));
+        }
+        value["file_list"] = files;
+        let k = layer.output[0] as u64;
+        let mut add = |role: &str, numbers: &Numbers, shape: &[u64], turned: bool| {
+            let Ok(arrays) = &mut self.written.arrays else {
+                return;
+            };
+            let made = numbers.values.clone().and_then(|values| {
+                let (k, all) = (k as usize, values.len());
+                let inner = all / k.max(1);
+                let at = |i: usize| if turned { i % inner * k + i / inner } else { i };
+                let single: Vec<f32> = (0..all).map(|i| values[at(i)] as f32).collect();
+                npy(shape, &single)
+            });
+            match made {
+                Ok(bytes) => arrays.push((file(role), bytes)),
+                Err(error) => self.written.arrays = Err(error),
+            }
+        };
+        let group = (layer.channels / layer.groups) as u64;
+        let [rows, taps] = window.kernel.map(|extent| extent as u64);
+        add("weight", weight, &[k, group, rows, taps], *columns);
+        if let Some(bias) = bias {
+            // Sums are in steps of what is read.
+            let mut bias = bias.clone();
+            let steps = |values: Rc<Vec<f64>>| {
+                Rc::new(values.iter().map(|value| value / taken.scale).collect())
+            };
+            bias.values = bias.values.map(steps);
+            add("b", &bias, &[k], false);
+        }
+    }
+
     fn weighted(&mut self, index: usize, window: &Window, taken: Quantisation, value: &mut Value) {
         let layer: &Layer = &self.front.network.layers[index];
         let own = self.scales.layers[index];
         let group = layer.channels / layer.groups;
         let constant = format!("constant_{}_weight", layer.name);
+        let element = self.front.operations[index].element;
         if let Some(inputs) = value["input_dtype"].as_array_mut() {
-            inputs.push(json!("int8"));
+            inputs.push(json!(element.name()));
         }
         if let Some(shapes) = value["input_shape"].as_array_mut() {
             shapes.push(json!([
@@ -209,6 +299,10 @@ impl Writer<'_> {
             value["operation"] = json!("conv2d_group");
         } else if layer.kind == crate::network::Kind::Fc {
             value["operation"] = json!("dense");
+        }
+        if element != Element::Int8 {
+            self.real_weights(index, window, [taken, own], value);
+            return;
         }
         if self.known {
             value["quant_info"] = json!({
@@ -241,6 +335,26 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// A tensor as another one.
+fn strided(
+    view: &View,
+    input: [i64; 3],
+    output: [i64; 3],
+    value: &mut Value,
+) -> Result<Reach, String> {
+    let [of, to] = [input, output].map(|extents| extents.map(|extent| extent as u64));
+    let strided = Strided::new(&view.axes, view.offset, view.fill, of, to)?;
+    let axes = || view.axes.iter();
+    value["extents"] = axes().map(|axis| axis.extent).collect();
+    value["strides"] = axes().map(|axis| axis.stride).collect();
+    if axes().any(|axis| axis.valid != [0, axis.extent]) {
+        value["valid"] = json!(axes().map(|axis| axis.valid).collect::<Vec<_>>());
+        value["fill"] = json!(view.fill);
+    }
+    value["offset"] = json!(view.offset);
+    Ok(Reach::Strided(Arc::new(strided)))
 }
 
 /// What a function has beside its name.
@@ -370,6 +484,9 @@ pub(super) fn operation_name(action: &Action) -> &'static str {
         Action::Move(Move::Concat(_)) => "concat",
         Action::Move(Move::Reshape) => "reshape",
         Action::Move(Move::Repeat(_)) => "resize",
+        Action::Named(named) => named.name,
+        Action::Strided(_) => "as_strided",
+        Action::Take(..) => "gather",
     }
 }
 

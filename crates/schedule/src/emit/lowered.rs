@@ -1,6 +1,8 @@
 //! What a layer of the real network reaches for.
 
 use crate::model::{Block, Range};
+use chipless_gemini::strided::Strided;
+use std::sync::Arc;
 
 /// How a box of an operand follows from a box of a result.
 #[derive(Clone, Debug)]
@@ -20,8 +22,8 @@ pub(crate) enum Reach {
     Same,
     /// The same box of operands of these extents (channels, images, rows, columns); what has one for all is repeated.
     Broadcast(Vec<[i64; 4]>),
-    /// All channels of the same places.
-    AllChannels(i64),
+    /// All channels, of so many in each operand, of the same places.
+    AllChannels(Vec<i64>),
     /// A product of two activations: inputs and outputs of each group.
     Product { inner: i64, outputs: i64 },
     /// Channels and rows exchanged.
@@ -34,6 +36,10 @@ pub(crate) enum Reach {
     Concat(usize, Vec<(Range, bool)>),
     /// Rows and columns so many times.
     Repeat([i64; 2]),
+    /// As strides say it.
+    Strided(Arc<Strided>),
+    /// These places along an axis of boxes.
+    Take(usize, Arc<[i64]>),
 }
 
 /// The axis of boxes (channels, images, rows, columns) of channels, rows or columns.
@@ -71,7 +77,7 @@ impl Reach {
                 1 => [0, 1],
                 _ => block[d],
             }),
-            Reach::AllChannels(channels) => [[0, *channels], n, h, w],
+            Reach::AllChannels(channels) => [[0, channels[operand]], n, h, w],
             Reach::Product { inner, outputs } => {
                 if operand == 0 {
                     [
@@ -107,6 +113,20 @@ impl Reach {
                 let side =
                     |range: Range, times: i64| [range[0] / times, (range[1] - 1) / times + 1];
                 [c, n, side(h, *rows), side(w, *columns)]
+            }
+            Reach::Strided(strided) => {
+                let inside = |range: Range| [range[0] as u64, (range[1] - 1).max(range[0]) as u64];
+                let needs = strided.needs([c, h, w].map(inside));
+                let [c, h, w] = needs.map(|[low, high]| [low as i64, high as i64 + 1]);
+                [c, n, h, w]
+            }
+            Reach::Take(axis, places) => {
+                let mut needs = *block;
+                let [low, high] = block[*axis].map(|at| at as usize);
+                let taken = places.get(low..high).unwrap_or_default().iter();
+                let least = taken.clone().min().copied().unwrap_or(0);
+                needs[*axis] = [least, taken.max().copied().unwrap_or(least) + 1];
+                needs
             }
         }
     }

@@ -31,6 +31,18 @@ pub(super) fn power(bound: f64) -> f64 {
     }
 }
 
+/// Every number as it is, or a power of two of it where a layer says so.
+pub(super) fn as_they_are(front: &Front) -> Scales {
+    Scales {
+        inputs: vec![PLAIN; front.inputs.len()],
+        layers: (front.operations.iter())
+            .map(|operation| operation.output.unwrap_or(PLAIN))
+            .collect(),
+        constants: vec![None; front.network.layers.len()],
+        tables: vec![None; front.constants.len()],
+    }
+}
+
 /// The scales of a network.
 ///
 /// # Errors
@@ -44,6 +56,9 @@ pub(super) fn scales(front: &Front) -> Result<Scales, String> {
             .inputs
             .iter()
             .any(|input| input.quantisation.is_some());
+    if front.bits() == 16 {
+        return Ok(as_they_are(front));
+    }
     let plain = |bound: f64| Quantisation {
         scale: power(bound),
         zero: 0.0,
@@ -178,7 +193,9 @@ fn bound(
                     most.max(read[0] * f.abs() + o.abs())
                 })
         }
-        Action::Move(_) => read.iter().copied().fold(0.0, f64::max),
+        Action::Move(_) | Action::Named(_) | Action::Strided(_) | Action::Take(..) => {
+            read.iter().copied().fold(0.0, f64::max)
+        }
         Action::MaxPool(_) | Action::AveragePool(..) => read[0],
     })
 }

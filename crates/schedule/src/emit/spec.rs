@@ -12,7 +12,7 @@ use crate::model::node::Branch;
 use crate::model::segment::Evaluator;
 use crate::model::{Block, Impossible, intervals};
 use crate::search::refine::Figures;
-use chipless_gemini::bytes::{feature_map, weights};
+use chipless_gemini::bytes::{feature_map, usual_align, weights};
 use chipless_gemini::lower::Pace;
 use chipless_gemini::schedule::Schedule;
 use chipless_gemini::{Data, Document, MACHINES, Name, Network};
@@ -66,7 +66,7 @@ impl<'e> Emitter<'e> {
         loop {
             let Built { schedule, steps } = build(machine, &written.view(), &jobs);
             let mut schedule = schedule.convert(Some(&self.network));
-            super::aligned::align(&mut schedule, machine)?;
+            super::aligned::align(&mut schedule, machine, written.bits)?;
             match super::lives::place(&mut schedule, &steps, bytes) {
                 Ok(()) => {
                     finish(&mut schedule, written, bytes);
@@ -332,11 +332,13 @@ fn split_jobs(written: &Written, machine: &Machine, jobs: Jobs) -> Result<Jobs, 
         let mut pieces = vec![job];
         while let Some(piece) = pieces.pop() {
             let needed = needed(written, &piece);
-            if needed <= machine.l2.bytes {
+            let bank = bank_needed(written, &piece);
+            if needed <= machine.l2.bytes && bank <= machine.weight_buffer[1] {
                 split.push(piece);
                 continue;
             }
-            let Some([first, second]) = halves(written, &piece) else {
+            let too_full = bank > machine.weight_buffer[1];
+            let Some([first, second]) = halves(written, &piece, too_full) else {
                 let name = &written.layers[layer].name;
                 return Err(Unwritten::Impossible(Impossible::Room {
                     what: format!("the layer {name} for one element"),
@@ -358,10 +360,12 @@ fn split_jobs(written: &Written, machine: &Machine, jobs: Jobs) -> Result<Jobs, 
 fn needed(written: &Written, job: &Job) -> i64 {
     let layer = &written.layers[job.layer];
     let reach = &written.reach[job.layer];
-    // Channels are counted in multiples of 8, weights have parameters beside them.
+    // Channels are counted in multiples of 64 bits, weights have parameters beside them.
+    let (bits, aligned) = (written.bits, u64::from(usual_align(written.bits)));
+    let size = i64::from(bits / 8);
     let volume = |block: &Block| {
         let [c, n, h, w] = block.map(|range| (range[1] - range[0]).max(0) as u64);
-        (c.next_multiple_of(8) * n * h * w) as i64
+        (c.next_multiple_of(aligned) * n * h * w) as i64 * size
     };
     let blocks = job.blocks(layer.output);
     let of = |block: &Block| {
@@ -369,15 +373,16 @@ fn needed(written: &Written, job: &Job) -> i64 {
             .map(|operand| {
                 let needs = bounds(&reach.needs(operand, block));
                 let size = if layer.operands[operand].is_weight {
-                    weights(&needs)
+                    weights(&needs, bits)
                 } else {
-                    feature_map(&needs, 8, 8)
+                    feature_map(&needs, usual_align(bits), bits)
                 };
                 size as i64
             })
             .sum();
         let weights = layer.weights.map_or(0, |[channels, window]| {
-            let each = (channels as u64).next_multiple_of(8) as i64 * window + PARAMETERS;
+            let padded = (channels as u64).next_multiple_of(aligned) as i64;
+            let each = padded * window * size + PARAMETERS;
             (block[0][1] - block[0][0]) * each
         });
         read + weights + volume(block)
@@ -390,13 +395,27 @@ fn needed(written: &Written, job: &Job) -> i64 {
         .unwrap_or(0)
 }
 
-/// A job as two: along images, rows, output channels, columns, whichever needs least.
-fn halves(written: &Written, job: &Job) -> Option<[Job; 2]> {
+/// Bytes that the fullest core needs at least in a bank of its weight buffer.
+fn bank_needed(written: &Written, job: &Job) -> i64 {
+    let layer = &written.layers[job.layer];
+    let Some([channels, window]) = layer.weights else {
+        return 0;
+    };
+    let of = |block: &Block| {
+        let weights = [block[0], [0, 1], [0, channels], [0, window]];
+        super::aligned::least_bank(&bounds(&weights), written.bits) as i64
+    };
+    job.blocks(layer.output).iter().map(of).max().unwrap_or(0)
+}
+
+/// A job as two: along images, rows, output channels, columns, whichever needs least; along output channels alone where a bank of the
+/// weight buffer is too small.
+fn halves(written: &Written, job: &Job, too_full: bool) -> Option<[Job; 2]> {
     let whole = job
         .within
         .unwrap_or_else(|| whole(written.layers[job.layer].output));
     let images = job.images[1] - job.images[0];
-    if images > i64::from(job.part[1]) {
+    if images > i64::from(job.part[1]) && !too_full {
         let middle = job.images[0] + images / 2;
         let with = |images: [i64; 2]| Job {
             images,
@@ -407,6 +426,7 @@ fn halves(written: &Written, job: &Job) -> Option<[Job; 2]> {
     }
     let candidates = [(0, 0), (1, 2), (2, 3)]
         .into_iter()
+        .take(if too_full { 1 } else { 3 })
         .filter(|(d, parts)| whole[*d][1] - whole[*d][0] > i64::from(job.part[*parts]));
     let split = |d: usize| {
         let middle = i64::midpoint(whole[d][0], whole[d][1]);

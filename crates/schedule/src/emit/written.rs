@@ -2,13 +2,14 @@
 
 use super::layers::{plain, stages};
 use super::lowered::Reach;
-use super::scales::{PLAIN, Scales, scales, taken};
+use super::scales::{PLAIN, Scales, as_they_are, scales, taken};
 use super::view::{Operand as ViewOperand, Part, Producer, Viewed};
-use crate::front::{Front, Move, Operand, Piece, Quantisation, Source};
+use crate::front::{Declared, Element, Front, Move, Operand, Piece, Quantisation, Source};
 use chipless_gemini::schedule::LayerType;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// A network with its arrays, as `chipless run` reads both.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Written {
     pub(crate) inputs: Vec<String>,
     /// Constants beside activations: names, and channels, rows and columns.
     pub(crate) constants: Vec<(String, [i64; 3])>,
+    /// Bits of every element.
+    pub(crate) bits: u8,
     values: IndexMap<String, Value>,
     pub(super) arrays: Result<Vec<(String, Vec<u8>)>, String>,
 }
@@ -50,12 +53,7 @@ impl Written {
         let known = found.is_ok();
         let scales = match found {
             Ok(scales) => scales,
-            Err(text) if text.contains("which is not there") => Scales {
-                inputs: vec![PLAIN; front.inputs.len()],
-                layers: vec![PLAIN; front.network.layers.len()],
-                constants: vec![None; front.network.layers.len()],
-                tables: vec![None; front.constants.len()],
-            },
+            Err(text) if text.contains("which is not there") => as_they_are(front),
             Err(text) => return Err(text),
         };
         let mut writer = Writer {
@@ -79,6 +77,7 @@ impl Written {
                     .iter()
                     .map(|table| (plain(&table.name), table.extents))
                     .collect(),
+                bits: front.bits(),
                 values: IndexMap::new(),
                 arrays: missing.map_or_else(|| Ok(Vec::new()), Err),
             },
@@ -88,6 +87,7 @@ impl Written {
             writer.layer(index)?;
         }
         writer.outputs();
+        writer.declared();
         Ok(writer.finish())
     }
 
@@ -171,6 +171,18 @@ impl Writer<'_> {
         }
     }
 
+    /// What the elements of a producer are stored as.
+    fn element(&self, producer: Producer) -> Element {
+        match producer {
+            Producer::Input(input) => self.front.inputs[input].element,
+            Producer::Constant(constant) => self.front.constants[constant].element,
+            Producer::Layer(layer) => match self.written.of[layer] {
+                Placement::Layer(of) => self.front.operations[of].element,
+                _ => Element::Int8,
+            },
+        }
+    }
+
     /// Images of what is read: a constant is the same for all.
     pub(super) fn images(&self, producer: Producer) -> i64 {
         match producer {
@@ -208,6 +220,21 @@ impl Writer<'_> {
 
     /// The arrays of constants beside activations.
     fn tables(&mut self) {
+        for (table, (name, extents)) in self.front.constants.iter().zip(&self.written.constants) {
+            let (Ok(arrays), true) = (&mut self.written.arrays, table.element != Element::Int8)
+            else {
+                continue;
+            };
+            let [c, h, w] = extents.map(|extent| extent as u64);
+            let single = |values: Rc<Vec<f64>>| -> Vec<f32> {
+                values.iter().map(|value| *value as f32).collect()
+            };
+            let values = table.values.clone().map(single);
+            match values.and_then(|values| npy(&[1, c, h, w], &values)) {
+                Ok(bytes) => arrays.push((format!("{name}.npy"), bytes)),
+                Err(error) => self.written.arrays = Err(error),
+            }
+        }
         for ((name, extents), stored) in self.written.constants.iter().zip(&self.scales.tables) {
             let (Ok(arrays), Some((_, values))) = (&mut self.written.arrays, stored) else {
                 continue;
@@ -342,7 +369,8 @@ impl Writer<'_> {
         } else {
             LayerType::Dt
         };
-        let mut value = self.value(&name, operation, from, output);
+        let element = self.element(from[0]);
+        let mut value = self.value(&name, operation, from, output, element);
         let reach = more(self, &mut value);
         self.push(name, kind, output, from, reach, None, reader, value)
     }
@@ -354,6 +382,7 @@ impl Writer<'_> {
         operation: &str,
         from: &[Producer],
         [c, h, w]: [i64; 3],
+        element: Element,
     ) -> Value {
         let shapes: Vec<Value> = from
             .iter()
@@ -372,8 +401,8 @@ impl Writer<'_> {
             "name": name,
             "operation": operation,
             "device": "npu",
-            "input_dtype": vec!["int8"; from.len()],
-            "output_dtype": ["int8"],
+            "input_dtype": from.iter().map(|p| self.element(*p).name()).collect::<Vec<_>>(),
+            "output_dtype": [element.name()],
             "input_shape": shapes,
             "output_shape": [[self.batch, c, h, w]],
             "previous_layer": from.iter().map(|p| self.name(*p)).collect::<Vec<_>>(),
@@ -452,6 +481,36 @@ impl Writer<'_> {
                 {
                     next.push(json!(format!("output{}", number + 1)));
                 }
+            }
+        }
+    }
+
+    /// How the model has what goes in and comes out: a layer that nobody schedules says it for an input.
+    fn declared(&mut self) {
+        let say = |declared: &Declared| json!({ "name": declared.name, "dtype": declared.element, "shape": declared.shape });
+        for input in &self.front.inputs {
+            let Some(declared) = &input.declared else {
+                continue;
+            };
+            let [c, h, w] = input.extents;
+            let value = json!({
+                "layer_index": self.written.values.len(),
+                "name": input.name,
+                "operation": "input",
+                "device": "cpu",
+                "output_dtype": [input.element.name()],
+                "output_shape": [[self.batch, c, h, w]],
+                "declared": say(declared),
+            });
+            self.written.values.insert(input.name.clone(), value);
+        }
+        for (output, declared) in self.front.outputs.iter().zip(&self.front.declared) {
+            let [Piece { source, .. }] = output.pieces[..] else {
+                continue;
+            };
+            let name = self.name(self.producer(source));
+            if let Some(value) = self.written.values.get_mut(&name) {
+                value["declared"] = say(declared);
             }
         }
     }

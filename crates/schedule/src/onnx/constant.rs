@@ -120,6 +120,10 @@ pub(crate) fn read(
             1 => tensor.float_data.iter().map(|v| f64::from(*v)).collect(),
             2..=6 | 9 => tensor.int32_data.iter().map(|v| f64::from(*v)).collect(),
             7 => tensor.int64_data.iter().map(|v| *v as f64).collect(),
+            10 => (tensor.int32_data.iter())
+                .map(|v| half::f16::from_bits(*v as u16).to_f64())
+                .collect(),
+            12 | 13 => tensor.uint64_data.iter().map(|v| *v as f64).collect(),
             11 => tensor.double_data.clone(),
             other => return Err(wrong(format!("data of ONNX type {other} is not supported"))),
         };
@@ -141,7 +145,11 @@ pub(crate) fn read(
             5 => each(bytes, |b: [u8; 2]| f64::from(i16::from_le_bytes(b))),
             6 => each(bytes, |b: [u8; 4]| f64::from(i32::from_le_bytes(b))),
             7 => each(bytes, |b: [u8; 8]| i64::from_le_bytes(b) as f64),
+            10 => each(bytes, |b: [u8; 2]| half::f16::from_le_bytes(b).to_f64()),
             11 => each(bytes, |b: [u8; 8]| f64::from_le_bytes(b)),
+            12 => each(bytes, |b: [u8; 4]| f64::from(u32::from_le_bytes(b))),
+            13 => each(bytes, |b: [u8; 8]| u64::from_le_bytes(b) as f64),
+            16 => each(bytes, |b: [u8; 2]| half::bf16::from_le_bytes(b).to_f64()),
             other => return Err(wrong(format!("data of ONNX type {other} is not supported"))),
         }
     };

@@ -3,7 +3,7 @@
 use super::graph::{Attributes, Known, Outcome, Reader, Value};
 use super::proto::Node;
 use crate::front::{
-    Action, Activation, Arithmetic, Function, Layout, Numbers, Piece, Source, Table,
+    Action, Activation, Arithmetic, Element, Function, Layout, Numbers, Piece, Source, Table,
 };
 use crate::network::Kind;
 use std::rc::Rc;
@@ -227,5 +227,6 @@ pub(super) fn table(x: &Value, constant: Numbers) -> Option<Table> {
         values: constant.values.map(spread),
         extents,
         scale,
+        element: Element::Int8,
     })
 }

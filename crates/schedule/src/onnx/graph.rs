@@ -5,8 +5,8 @@ use super::constant::{self, Beside, Constant, Data, Externals};
 use super::fuse::Stored;
 use super::proto::{Attribute, Graph, Node, ValueInfo};
 use crate::front::{
-    Action, Activation, Front, Input, Layout, Numbers, Operand, Operation, Piece, Quantisation,
-    Source, Table,
+    Action, Activation, Element, Front, Input, Layout, Numbers, Operand, Operation, Piece,
+    Quantisation, Source, Table,
 };
 use crate::network::{Kind, Layer, Network};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -93,9 +93,6 @@ pub(super) struct Reader<'g> {
 /// Nodes of a graph, at most.
 const MOST_NODES: usize = 60_000;
 
-/// The version of a file that names none.
-const NEWEST: i64 = 21;
-
 /// A node's attributes.
 pub(super) struct Attributes<'n>(pub(super) &'n [Attribute]);
 
@@ -160,7 +157,7 @@ pub(super) type Outcome = Result<Known, String>;
 impl<'g> Reader<'g> {
     pub(super) fn new(
         graph: &'g Graph,
-        version: Option<i64>,
+        version: i64,
         batch: i64,
         beside: Beside<'_>,
     ) -> Result<Reader<'g>, Refused> {
@@ -174,7 +171,7 @@ impl<'g> Reader<'g> {
         let mut reader = Reader {
             graph,
             batch,
-            version: version.unwrap_or(NEWEST),
+            version,
             known: HashMap::new(),
             uses: HashMap::new(),
             layers: Vec::new(),
@@ -277,6 +274,8 @@ impl<'g> Reader<'g> {
             extents,
             layout,
             quantisation: None,
+            element: Element::Int8,
+            declared: None,
         });
         let pieces = vec![Piece {
             source: Source::Input(index),
@@ -400,6 +399,7 @@ impl<'g> Reader<'g> {
             constants: self.constants,
             operations: self.operations,
             outputs,
+            declared: Vec::new(),
             is_quantised: (self.graph.node.iter())
                 .filter_map(|node| node.op_type.as_deref())
                 .any(|kind| matches!(kind, "QuantizeLinear" | "DequantizeLinear")),
@@ -636,6 +636,7 @@ impl<'g> Reader<'g> {
             activation: Activation::None,
             output: None,
             layout,
+            element: Element::Int8,
         });
         Value {
             pieces: vec![Piece {

@@ -4,13 +4,13 @@
 //! but the view of a tensor (reshapes, concatenation, slices of channels). Shapes are inferred for the batch that is asked for.
 
 mod compute;
-mod constant;
+pub(crate) mod constant;
 mod elements;
 mod fold;
 mod fuse;
 mod graph;
 mod moves;
-mod proto;
+pub(crate) mod proto;
 mod view;
 
 pub use constant::Beside;
@@ -50,6 +50,15 @@ impl std::error::Error for Refused {}
 /// # Errors
 /// What cannot be read or is not supported, by node.
 pub fn read(bytes: &[u8], batch: i64, beside: Beside<'_>) -> Result<Front, Refused> {
+    let (graph, version) = decoded(bytes)?;
+    graph::Reader::new(&graph, version, batch, beside)?.read()
+}
+
+/// The version of a file that names none.
+const NEWEST: i64 = 21;
+
+/// The graph of a file, and the version of ONNX's own operations.
+pub(crate) fn decoded(bytes: &[u8]) -> Result<(proto::Graph, i64), Refused> {
     let alone = |text: String| Refused(vec![text]);
     if bytes.is_empty() {
         return Err(alone(
@@ -66,5 +75,5 @@ pub fn read(bytes: &[u8], batch: i64, beside: Beside<'_>) -> Result<Front, Refus
         .iter()
         .find(|set| matches!(set.domain.as_deref(), None | Some("" | "ai.onnx")))
         .and_then(|set| set.version);
-    graph::Reader::new(&graph, version, batch, beside)?.read()
+    Ok((graph, version.unwrap_or(NEWEST)))
 }

@@ -66,10 +66,14 @@ pub(crate) struct Attribute {
     pub(crate) s: Option<Vec<u8>>,
     #[prost(message, optional, tag = "5")]
     pub(crate) t: Option<Tensor>,
+    #[prost(message, optional, boxed, tag = "6")]
+    pub(crate) g: Option<Box<Graph>>,
     #[prost(float, repeated, packed = "false", tag = "7")]
     pub(crate) floats: Vec<f32>,
     #[prost(int64, repeated, packed = "false", tag = "8")]
     pub(crate) ints: Vec<i64>,
+    #[prost(bytes = "vec", repeated, tag = "9")]
+    pub(crate) strings: Vec<Vec<u8>>,
 }
 
 /// A constant.
@@ -89,6 +93,8 @@ pub(crate) struct Tensor {
     pub(crate) name: Option<String>,
     #[prost(bytes = "vec", optional, tag = "9")]
     pub(crate) raw_data: Option<Vec<u8>>,
+    #[prost(uint64, repeated, tag = "11")]
+    pub(crate) uint64_data: Vec<u64>,
     #[prost(double, repeated, tag = "10")]
     pub(crate) double_data: Vec<f64>,
     #[prost(message, repeated, tag = "13")]

@@ -233,6 +233,7 @@ impl<'a> Lowering<'a, '_> {
                     buffer: buffers.0,
                     element: input.element,
                     shape: input.shape.clone(),
+                    host_element: None,
                 });
             }
             let channel = Channel {
@@ -273,6 +274,7 @@ impl<'a> Lowering<'a, '_> {
                     buffer: buffers.0,
                     element,
                     shape: vec![count.rows, port.lanes.into()],
+                    host_element: None,
                 });
                 channels.push(Channel {
                     node,

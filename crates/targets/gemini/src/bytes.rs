@@ -25,22 +25,23 @@ pub fn usual_align(bitwidth: u8) -> u16 {
     (ALIGNED_BITS / u64::from(bitwidth.clamp(1, 64))) as u16
 }
 
-/// Bytes of weights: K · ((C rounded up to 8) · R·S + 32); the box is 0, K, C, R·S.
-pub fn weights(bounds: &Bounds) -> u64 {
-    bounds.shape()[1].saturating_mul(per_channel(bounds))
+/// Bytes of weights: K · ((C rounded up to 64 bits) · R·S + 32); the box is 0, K, C, R·S.
+pub fn weights(bounds: &Bounds, bitwidth: u8) -> u64 {
+    bounds.shape()[1].saturating_mul(per_channel(bounds, bitwidth))
 }
 
 /// Bytes of weights in each bank of a weight buffer.
-pub fn weights_per_bank(bounds: &Bounds) -> u64 {
+pub fn weights_per_bank(bounds: &Bounds, bitwidth: u8) -> u64 {
+    let each = per_channel(bounds, bitwidth).div_ceil(32);
     bounds.shape()[1]
         .div_ceil(WEIGHT_BANKS)
-        .saturating_mul(per_channel(bounds).div_ceil(32).saturating_mul(32))
+        .saturating_mul(each.saturating_mul(32))
 }
 
-fn per_channel(bounds: &Bounds) -> u64 {
+fn per_channel(bounds: &Bounds, bitwidth: u8) -> u64 {
     let [_, _, c, kernel] = bounds.shape();
-    c.div_ceil(8)
-        .saturating_mul(8)
+    c.next_multiple_of(u64::from(usual_align(bitwidth).max(1)))
         .saturating_mul(kernel)
+        .saturating_mul(u64::from(bitwidth) / 8)
         .saturating_add(CHANNEL_PARAMETERS)
 }

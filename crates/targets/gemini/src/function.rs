@@ -40,7 +40,79 @@ pub(crate) enum Function {
         least: f64,
         most: f64,
     },
+    /// `gamma · x` above zero, `gamma · alpha · (e^x − 1)` below.
+    Selu {
+        alpha: f64,
+        gamma: f64,
+    },
+    /// `alpha · (e^(x / alpha) − 1)` below zero.
+    Celu {
+        alpha: f64,
+    },
+    /// Zero up to `alpha`.
+    ThresholdedRelu {
+        alpha: f64,
+    },
+    /// Towards zero by `bias` beyond `lambd`, zero between.
+    Shrink {
+        bias: f64,
+        lambd: f64,
+    },
+    /// Whether it is infinite: below zero, above zero.
+    IsInfinite([bool; 2]),
+    /// What has no parameters.
+    Plain(Known<fn(f64) -> f64>),
 }
+
+/// A function by its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<F> {
+    name: &'static str,
+    pub(crate) apply: F,
+}
+
+impl<F> PartialEq for Known<F> {
+    fn eq(&self, other: &Known<F>) -> bool {
+        self.name == other.name
+    }
+}
+
+impl<F: Copy> Known<F> {
+    /// The function of a table with this name.
+    pub(crate) fn find(name: &str, table: &[(&'static str, F)]) -> Option<Known<F>> {
+        let (name, apply) = *table.iter().find(|(known, _)| *known == name)?;
+        Some(Known { name, apply })
+    }
+}
+
+/// Functions without parameters, by the operation's name.
+const PLAIN: &[(&str, fn(f64) -> f64)] = &[
+    ("abs", f64::abs),
+    ("acos", f64::acos),
+    ("acosh", f64::acosh),
+    ("asin", f64::asin),
+    ("asinh", f64::asinh),
+    ("atan", f64::atan),
+    ("atanh", f64::atanh),
+    ("ceil", f64::ceil),
+    ("cos", f64::cos),
+    ("cosh", f64::cosh),
+    ("floor", f64::floor),
+    ("is_nan", |x| f64::from(u8::from(x.is_nan()))),
+    ("log", f64::ln),
+    ("neg", |x| -x),
+    ("not", |x| f64::from(u8::from(x == 0.0))),
+    ("reciprocal", |x| 1.0 / x),
+    ("round", f64::round_ties_even),
+    ("sign", |x| if x == 0.0 { x } else { x.signum() }),
+    ("sin", f64::sin),
+    ("sinh", f64::sinh),
+    ("softsign", |x| x / (1.0 + x.abs())),
+    ("sqrt", f64::sqrt),
+    ("square", |x| x * x),
+    ("tan", f64::tan),
+    ("trunc", f64::trunc),
+];
 
 impl Function {
     /// The function that an operation of the front end is; nothing where it is another one.
@@ -77,7 +149,24 @@ impl Function {
                 least: number("min", f64::NEG_INFINITY),
                 most: number("max", f64::INFINITY),
             },
-            _ => return None,
+            "selu" => Function::Selu {
+                alpha: number("alpha", 1.673_263_192_176_818_8),
+                gamma: number("gamma", 1.050_701_022_148_132_3),
+            },
+            "celu" => Function::Celu {
+                alpha: number("alpha", 1.0),
+            },
+            "thresholded_relu" => Function::ThresholdedRelu {
+                alpha: number("alpha", 1.0),
+            },
+            "shrink" => Function::Shrink {
+                bias: number("bias", 0.0),
+                lambd: number("lambd", 0.5),
+            },
+            "is_inf" => Function::IsInfinite(
+                ["detect_negative", "detect_positive"].map(|key| number(key, 1.0) != 0.0),
+            ),
+            name => Function::Plain(Known::find(name, PLAIN)?),
         })
     }
 
@@ -105,6 +194,30 @@ impl Function {
             Function::Mish => x * softplus(x).tanh(),
             // As ONNX has it, the upper bound wins where the bounds are crossed.
             Function::Clip { least, most } => x.max(least).min(most),
+            Function::Selu { alpha, gamma } if x <= 0.0 => gamma * alpha * x.exp_m1(),
+            Function::Selu { gamma, .. } => gamma * x,
+            Function::Celu { alpha } => x.max(0.0) + (alpha * (x / alpha).exp_m1()).min(0.0),
+            Function::ThresholdedRelu { alpha } => {
+                if x > alpha {
+                    x
+                } else {
+                    0.0
+                }
+            }
+            Function::Shrink { bias, lambd } => {
+                if x < -lambd {
+                    x + bias
+                } else if x > lambd {
+                    x - bias
+                } else {
+                    0.0
+                }
+            }
+            Function::IsInfinite([below, above]) => {
+                let found = below && x == f64::NEG_INFINITY || above && x == f64::INFINITY;
+                f64::from(u8::from(found))
+            }
+            Function::Plain(function) => (function.apply)(x),
         }
     }
 }

@@ -28,6 +28,7 @@ mod read;
 pub mod replay;
 pub mod rules;
 pub mod schedule;
+pub mod strided;
 mod times;
 pub mod traffic;
 mod unzip;

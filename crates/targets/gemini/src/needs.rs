@@ -105,6 +105,17 @@ impl Operation {
                 }
             }
             Kind::Move(Move::Reshape) => (1..4).for_each(all),
+            Kind::Move(Move::Strided(strided)) => {
+                let block = [1, 2, 3].map(|d| [lower[d], upper[d]].map(u64::from));
+                for (d, [low, high]) in (1..).zip(strided.needs(block)) {
+                    (lower[d], upper[d]) = (low as u32, high as u32);
+                }
+            }
+            Kind::Move(Move::Take(axis, places)) => {
+                let range = lower[*axis] as usize..=upper[*axis] as usize;
+                let taken = places.get(range)?.iter();
+                (lower[*axis], upper[*axis]) = (*taken.clone().min()?, *taken.max()?);
+            }
         }
         let needed = Bounds { lower, upper };
         (!needed.is_empty()).then_some(needed)

@@ -4,7 +4,7 @@ use crate::operation;
 use crate::place;
 use crate::read::{Error, text};
 use crate::rules::reading as rules;
-use chipless_model::{Limits, Place};
+use chipless_model::{ElementType, Limits, Place, Port};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -104,7 +104,45 @@ pub struct QuantInfo {
     pub other: Map<String, Value>,
 }
 
+/// How a model has a tensor that goes in or comes out.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Declared {
+    /// Its name.
+    pub name: String,
+    /// Its element type.
+    pub dtype: String,
+    /// Its extents.
+    pub shape: Vec<u64>,
+}
+
+impl Declared {
+    /// Gives a port the model's name, extents and type. Extents of another number of elements, as of another batch, stay.
+    pub(crate) fn onto(self, port: &mut Port) {
+        let count = |shape: &[u64]| shape.iter().fold(1u64, |n, d| n.saturating_mul(*d));
+        if count(&self.shape) == count(&port.shape) {
+            port.shape = self.shape;
+        }
+        port.name = self.name;
+        let element = ElementType::from_name(&self.dtype);
+        port.host_element = element.filter(|element| *element != port.element);
+    }
+}
+
 impl Network {
+    /// How the model has what an input of the network or the result of a layer is, where the file says it.
+    pub fn declared(&self, name: &str) -> Option<Declared> {
+        let declared = self.layers.get(name)?.other.get("declared")?;
+        Declared::deserialize(declared).ok()
+    }
+
+    /// Whether a result is one of the network's outputs, as far as the file says which are: nothing where it does not.
+    pub fn declares_output(&self, name: &str) -> Option<bool> {
+        let declares =
+            |layer: &Layer| layer.device != "cpu" && layer.other.contains_key("declared");
+        let any = self.layers.values().any(declares);
+        any.then(|| self.layers.get(name).is_some_and(declares))
+    }
+
     /// Reads a front-end file.
     ///
     /// # Errors
@@ -188,12 +226,9 @@ impl Network {
 
     /// The layers whose results the network gives: those that an output reads, or a layer that is not scheduled, or nobody.
     pub fn outputs(&self) -> impl Iterator<Item = &str> {
-        let leaves = |next: &String| {
-            next.starts_with("output")
-                || self
-                    .layers
-                    .get(next)
-                    .is_some_and(|layer| layer.device == "cpu")
+        let leaves = |next: &String| match self.layers.get(next) {
+            Some(layer) => layer.device == "cpu",
+            None => next.starts_with("output"),
         };
         self.scheduled()
             .filter(move |(_, layer)| {

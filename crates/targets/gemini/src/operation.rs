@@ -14,10 +14,12 @@
 //! The published front-end files do not come with their arrays, so where `b` is added and whether halves round up is
 //! an assumption.
 
-use crate::function::Function;
+use crate::function::{Function, Known};
 use crate::network::{Layer, Network};
+use crate::strided::Strided;
 use chipless_model::ElementType;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// Extents of kernels and strides, at most.
 const MOST: u32 = 1 << 12;
@@ -82,7 +84,7 @@ pub(crate) enum Kind {
 }
 
 /// How elements move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Move {
     /// The axis of the input for each axis of the output.
     Permute([usize; 4]),
@@ -94,6 +96,10 @@ pub(crate) enum Move {
     Reshape,
     /// Every element so many times along rows and columns.
     Repeat([u32; 2]),
+    /// As strides say it.
+    Strided(Arc<Strided>),
+    /// These places along an axis.
+    Take(usize, Arc<[u32]>),
 }
 
 /// What a stage needs all channels for.
@@ -104,6 +110,87 @@ pub(crate) enum Across {
     Normalise {
         epsilon: f64,
     },
+    /// Mean of the squares 1; what is added to it.
+    NormaliseSquare {
+        epsilon: f64,
+    },
+    LogSoftmax,
+    /// 1 at the first of the largest, 0 elsewhere.
+    Hardmax,
+    /// Divided by the sum of magnitudes or the root of the sum of squares.
+    LpNormalise {
+        squares: bool,
+    },
+    /// One number of all channels of a group.
+    Reduce(Reduction),
+    /// A step of an LSTM: of gates i, o, f, c before their functions, and c, it makes h and c.
+    LstmCell,
+}
+
+/// What all channels of a group become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduction {
+    Sum,
+    Mean,
+    Maximum,
+    Minimum,
+    Product,
+    Magnitudes,
+    Norm,
+    Squares,
+    LogSum,
+    LogSumExp,
+    /// Index of the largest; whether the last of several.
+    ArgMax(bool),
+    /// Index of the smallest; whether the last of several.
+    ArgMin(bool),
+}
+
+impl Across {
+    /// Channels of the result for so many channels and groups.
+    fn outputs(self, channels: u64, groups: u64) -> u64 {
+        match self {
+            Across::Reduce(_) => groups,
+            Across::LstmCell => channels / 2,
+            _ => channels,
+        }
+    }
+
+    /// What an operation of the front end is of these, if it is one.
+    fn of(layer: &Layer) -> Option<Across> {
+        let number = |key: &str, otherwise| {
+            let value = layer.other.get(key).and_then(Value::as_f64);
+            value.unwrap_or(otherwise)
+        };
+        let epsilon = number("epsilon", 1e-5);
+        let last = number("select_last_index", 0.0) != 0.0;
+        let reduction = match layer.operation.as_str() {
+            "softmax" => return Some(Across::Softmax),
+            "layer_norm" => return Some(Across::Normalise { epsilon }),
+            "rms_norm" => return Some(Across::NormaliseSquare { epsilon }),
+            "log_softmax" => return Some(Across::LogSoftmax),
+            "hardmax" => return Some(Across::Hardmax),
+            "lp_normalization" => {
+                let squares = number("p", 2.0) != 1.0;
+                return Some(Across::LpNormalise { squares });
+            }
+            "lstm_cell" => return Some(Across::LstmCell),
+            "reduce_sum" => Reduction::Sum,
+            "reduce_mean" => Reduction::Mean,
+            "reduce_max" => Reduction::Maximum,
+            "reduce_min" => Reduction::Minimum,
+            "reduce_prod" => Reduction::Product,
+            "reduce_l1" => Reduction::Magnitudes,
+            "reduce_l2" => Reduction::Norm,
+            "reduce_sum_square" => Reduction::Squares,
+            "reduce_log_sum" => Reduction::LogSum,
+            "reduce_log_sum_exp" => Reduction::LogSumExp,
+            "arg_max" => Reduction::ArgMax(last),
+            "arg_min" => Reduction::ArgMin(last),
+            _ => return None,
+        };
+        Some(Across::Reduce(reduction))
+    }
 }
 
 /// How the integers of a convolution stand for numbers.
@@ -156,12 +243,52 @@ pub(crate) enum Window {
 }
 
 /// What is done with the second operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Second {
     Add,
     Subtract,
     Multiply,
     Divide,
+    /// A function of both.
+    Plain(Known<fn(f64, f64) -> f64>),
+    /// The second operand where the first is not zero, or, inverted, where it is; another number elsewhere.
+    Where {
+        inverted: bool,
+        otherwise: f64,
+    },
+}
+
+/// Functions of two operands, by the operation's name.
+const OF_TWO: &[(&str, fn(f64, f64) -> f64)] = &[
+    ("subtract", |a, b| a - b),
+    ("divide", |a, b| a / b),
+    ("pow", f64::powf),
+    ("max", |a, b| if a.is_nan() || a > b { a } else { b }),
+    ("min", |a, b| if a.is_nan() || a < b { a } else { b }),
+    // Of the divisor's sign, as Python has it, and of the dividend's, as C has it.
+    ("mod", |a, b| {
+        let rest = a % b;
+        if rest != 0.0 && (rest < 0.0) != (b < 0.0) {
+            rest + b
+        } else {
+            rest
+        }
+    }),
+    ("fmod", |a, b| a % b),
+    ("div_trunc", |a, b| (a / b).trunc()),
+    ("equal", |a, b| truth(a == b)),
+    ("greater", |a, b| truth(a > b)),
+    ("less", |a, b| truth(a < b)),
+    ("greater_or_equal", |a, b| truth(a >= b)),
+    ("less_or_equal", |a, b| truth(a <= b)),
+    ("and", |a, b| truth(a != 0.0 && b != 0.0)),
+    ("or", |a, b| truth(a != 0.0 || b != 0.0)),
+    ("xor", |a, b| truth((a != 0.0) != (b != 0.0))),
+    ("prelu", |x, slope| if x < 0.0 { x * slope } else { x }),
+];
+
+fn truth(value: bool) -> f64 {
+    f64::from(u8::from(value))
 }
 
 fn number(stage: Option<&Map<String, Value>>, key: &str, otherwise: f64) -> f64 {
@@ -243,11 +370,32 @@ impl Operation {
         };
         let wanted = match &kind {
             Kind::Product { .. } => 2,
+            Kind::Vector(Vector {
+                across: Some(Across::LstmCell),
+                ..
+            }) => 2,
             Kind::Vector(vector) if vector.second.is_some() => 2,
             _ => 1,
         };
         if operands.len() < wanted {
-            return Err(what("its second operand is missing in previous_layer"));
+            return Err(what(&format!(
+                "expected {wanted} operands in previous_layer, found {}",
+                operands.len()
+            )));
+        }
+        if let Kind::Vector(Vector {
+            across: Some(across),
+            groups,
+            ..
+        }) = &kind
+        {
+            let expected = across.outputs(first.shape[1], u64::from(*groups));
+            if expected != whole[1] || !first.shape[1].is_multiple_of(u64::from(*groups)) {
+                return Err(what(&format!(
+                    "expected {expected} channels of {} in {groups} groups, found {}",
+                    first.shape[1], whole[1]
+                )));
+            }
         }
         let [mut kernel, mut stride] =
             [layer.kernel_size.or(layer.pool_size), layer.stride].map(|v| v.unwrap_or([1, 1]));
@@ -339,14 +487,20 @@ pub(crate) fn has_weights(layer: &Layer) -> bool {
 pub(crate) fn operands_of(layer: &Layer) -> impl Iterator<Item = &str> {
     let weights = has_weights(layer);
     let names = || layer.previous_layer.iter().map(String::as_str);
-    // What is joined stands in its order; of a constant beside an activation the place says nothing.
-    let joined = layer.operation == "concat";
+    // Of a constant beside an activation the place says nothing in what the front ends of this family write.
+    let joined = is_ordered(&layer.operation);
     let inputs = names()
         .filter(move |name| {
             joined && is_constant(name) || !is_constant(name) && !name.ends_with("_constant1")
         })
         .take(if weights { 1 } else { usize::MAX });
     inputs.chain(names().filter(move |name| !weights && !joined && is_constant(name)))
+}
+
+/// Whether the operands of an operation stand in their order, constants among them.
+fn is_ordered(operation: &str) -> bool {
+    let others = ["concat", "where", "where_not", "lstm_cell"];
+    others.contains(&operation) || OF_TWO.iter().any(|(name, _)| *name == operation)
 }
 
 /// Whether a name of `previous_layer` is that of a constant.
@@ -443,6 +597,32 @@ fn moved(layer: &Layer, operands: usize) -> Result<Option<Move>, String> {
                 format!("`scales` {given:?} are not how often rows and columns are repeated")
             })?;
             Move::Repeat([rows, columns])
+        }
+        "as_strided" => {
+            let of = |shapes: &[Vec<u64>]| {
+                let shape = shapes.first()?;
+                Some([1, 2, 3].map(|d| shape.get(d).copied().unwrap_or(1)))
+            };
+            let shapes = of(&layer.input_shape).zip(of(&layer.output_shape));
+            let (input, output) = shapes.ok_or("its shapes are missing")?;
+            Move::Strided(Arc::new(Strided::read(&layer.other, input, output)?))
+        }
+        "gather" => {
+            let along = layer.other.get("axis").and_then(Value::as_i64);
+            let axis = axis(along.ok_or("`axis` is missing")?)?;
+            let of = |shapes: &[Vec<u64>]| shapes.first()?.get(axis).copied();
+            let extents = of(&layer.input_shape).zip(of(&layer.output_shape));
+            let (from, to) = extents.ok_or("its shapes are missing")?;
+            let places = list("indices").ok_or("`indices` is missing")?;
+            let places: Option<Arc<[u32]>> = places
+                .into_iter()
+                .map(|at| u32::try_from(at).ok().filter(|at| u64::from(*at) < from))
+                .collect();
+            let places = places.filter(|places| places.len() as u64 == to && axis > 0);
+            Move::Take(
+                axis,
+                places.ok_or_else(|| format!("expected {to} `indices` below {from}"))?,
+            )
         }
         _ => return Ok(None),
     }))
@@ -571,12 +751,6 @@ fn vector(layer: &Layer) -> Result<Vector, String> {
             }
             vector.across = Some(Across::Softmax);
         }
-        "layer_norm" => {
-            let epsilon = layer.other.get("epsilon").and_then(Value::as_f64);
-            vector.across = Some(Across::Normalise {
-                epsilon: epsilon.unwrap_or(1e-5),
-            });
-        }
         "max_pool2d" => vector.window = Some(Window::Maximum),
         "avg_pool2d" => {
             if vector.mean_inside {
@@ -591,10 +765,22 @@ fn vector(layer: &Layer) -> Result<Vector, String> {
         "element_wise_sub" => vector.second = Some(Second::Subtract),
         "element_wise_mult" => vector.second = Some(Second::Multiply),
         "div" => vector.second = Some(Second::Divide),
-        other => match Function::of(layer) {
-            Some(function) => vector.function = Some(function),
-            None => return Err(format!("the operation `{other}` is not supported")),
-        },
+        "where" | "where_not" => {
+            let otherwise = layer.other.get("otherwise").and_then(Value::as_f64);
+            vector.second = Some(Second::Where {
+                inverted: layer.operation == "where_not",
+                otherwise: otherwise.unwrap_or(0.0),
+            });
+        }
+        other => {
+            let of_two = Known::find(other, OF_TWO);
+            vector.second = vector.second.or(of_two.map(Second::Plain));
+            vector.across = Across::of(layer);
+            vector.function = Function::of(layer);
+            if of_two.is_none() && vector.across.is_none() && vector.function.is_none() {
+                return Err(format!("the operation `{other}` is not supported"));
+            }
+        }
     }
     Ok(vector)
 }

@@ -61,7 +61,7 @@ pub(super) fn compare(
     let compared = references(program, path)?.into_iter().map(|(port, path)| {
         let unreadable = |error: String| Failure::unreadable(path.display(), error);
         let file = files::open(&path).map_err(unreadable)?;
-        let expected = npy::read(&file, port.element, &port.shape).map_err(unreadable)?;
+        let expected = npy::read_port(&file, port).map_err(unreadable)?;
         let held = storage.bytes(port.buffer);
         let found = held.get(..expected.len());
         let compared = found.and_then(|found| Comparison::of(port, found, &expected));

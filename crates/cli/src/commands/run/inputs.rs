@@ -106,9 +106,7 @@ pub(in crate::commands) fn fill<'b>(
             let text = format_args!("input \"{}\": {error}", port.name);
             chipless::Failure::misuse(path, text)
         };
-        npy::read(bytes, port.element, &port.shape)
-            .map(Some)
-            .map_err(refused)
+        npy::read_port(bytes, port).map(Some).map_err(refused)
     };
     let bar = Bar::new("bytes of random inputs");
     let filled = chipless::fill_watched(program, data, seed, storage, &mut |done, total| {

@@ -28,7 +28,7 @@ pub(in crate::commands) fn write(
             let path = match directory {
                 Some(directory) => {
                     let path = names.npy(directory, &port.name);
-                    let (header, data) = npy::write(port.element, &port.shape, bytes)
+                    let (header, data) = npy::write_port(port, bytes)
                         .map_err(|error| Failure::unreadable(path.display(), error))?;
                     files::write(&path, &[&header, &data])?;
                     Some(path.display().to_string())

@@ -62,7 +62,7 @@ pub(crate) fn compute(
             }
             sums
         }
-        Kind::Move(moved) => super::vector::moved(tile, operation, *moved, storage)?,
+        Kind::Move(moved) => super::vector::moved(tile, operation, moved, storage)?,
     };
     encode(operation.output, &results)
 }

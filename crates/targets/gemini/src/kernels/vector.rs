@@ -3,7 +3,7 @@
 use super::arithmetic::{assemble, needed, padding};
 use super::compute::Tile;
 use crate::lower::region::fault;
-use crate::operation::{Across, Kind, Move, Operation, Second, Vector, Window};
+use crate::operation::{Across, Kind, Move, Operation, Reduction, Second, Vector, Window};
 use crate::schedule::Bounds;
 use chipless_kernels::Update;
 use chipless_kernels::cast::decode_f64;
@@ -50,6 +50,10 @@ pub(super) fn stages(
             *v = function.apply(*v);
         }
     }
+    if let Some(Across::LstmCell) = vector.across {
+        let gates = (values.as_slice(), &bounds);
+        return lstm_cell(tile, operation, gates, &load);
+    }
     if let Some(over) = vector.across {
         values = across_channels(tile, over, vector.groups as usize, &bounds, &mut values)?;
     }
@@ -86,6 +90,9 @@ pub(super) fn stages(
                 Second::Subtract => *value - other,
                 Second::Multiply => *value * other,
                 Second::Divide => *value / other,
+                Second::Plain(function) => (function.apply)(*value, other),
+                Second::Where { inverted, .. } if (*value != 0.0) != inverted => other,
+                Second::Where { otherwise, .. } => otherwise,
             };
         }
     }
@@ -108,15 +115,92 @@ fn across_channels(
 ) -> Result<Vec<f64>, Fault> {
     let channels = bounds.shape()[1] as usize;
     let of_tile = tile.bounds.lower[1] as usize..=tile.bounds.upper[1] as usize;
-    if *of_tile.end() >= channels {
+    let of_group = (channels / groups).max(1);
+    let outputs = match over {
+        Across::Reduce(_) => groups,
+        _ => channels,
+    };
+    if *of_tile.end() >= outputs {
         return Err(Fault::program("the tile lies outside its layer"));
     }
     let mut kept = Vec::with_capacity(tile.bounds.elements() as usize);
     for pixel in values.chunks_exact_mut(channels.max(1)) {
-        for group in pixel.chunks_mut((channels / groups).max(1)) {
+        if let Across::Reduce(reduction) = over {
+            let all = pixel.chunks(of_group).skip(*of_tile.start());
+            kept.extend(
+                all.take(of_tile.clone().count())
+                    .map(|group| reduced(reduction, group)),
+            );
+            continue;
+        }
+        for group in pixel.chunks_mut(of_group) {
             across(over, group);
         }
         kept.extend_from_slice(&pixel[of_tile.clone()]);
+    }
+    Ok(kept)
+}
+
+/// What the channels of a group become.
+fn reduced(reduction: Reduction, values: &[f64]) -> f64 {
+    let sum = |of: &dyn Fn(f64) -> f64| values.iter().map(|v| of(*v)).sum::<f64>();
+    let best = |better: &dyn Fn(f64, f64) -> bool| {
+        let all = values.iter().enumerate();
+        let found = all.reduce(|a, b| if better(*b.1, *a.1) { b } else { a });
+        found.map_or(0.0, |(at, _)| at as f64)
+    };
+    let most = || values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    match reduction {
+        Reduction::Sum => sum(&|v| v),
+        Reduction::Mean => sum(&|v| v) / values.len() as f64,
+        Reduction::Maximum => most(),
+        Reduction::Minimum => values.iter().copied().fold(f64::INFINITY, f64::min),
+        Reduction::Product => values.iter().product(),
+        Reduction::Magnitudes => sum(&f64::abs),
+        Reduction::Norm => sum(&|v| v * v).sqrt(),
+        Reduction::Squares => sum(&|v| v * v),
+        Reduction::LogSum => sum(&|v| v).ln(),
+        Reduction::LogSumExp => {
+            let most = most();
+            most + sum(&|v| (v - most).exp()).ln()
+        }
+        Reduction::ArgMax(false) => best(&|b, a| b > a),
+        Reduction::ArgMax(true) => best(&|b, a| b >= a),
+        Reduction::ArgMin(false) => best(&|b, a| b < a),
+        Reduction::ArgMin(true) => best(&|b, a| b <= a),
+    }
+}
+
+/// A step of an LSTM at each place: h and c; of the result the tile's own channels stay.
+fn lstm_cell(
+    tile: &Tile,
+    operation: &Operation,
+    (gates, bounds): (&[f64], &Bounds),
+    load: &dyn Fn(usize, &Bounds) -> Result<Vec<f64>, Fault>,
+) -> Result<Vec<f64>, Fault> {
+    let count = bounds.shape()[1] as usize;
+    let of_state = needed(&tile.bounds, operation, 1)?;
+    let size = of_state.shape()[1] as usize;
+    let state = load(1, &of_state)?;
+    let places = gates.len() / count.max(1);
+    if size * 4 != count || state.len() != size * places {
+        return Err(Fault::program(
+            "the operands of an LSTM's step have other extents",
+        ));
+    }
+    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    let of_tile = tile.bounds.lower[1] as usize..=tile.bounds.upper[1] as usize;
+    let mut kept = Vec::with_capacity(tile.bounds.elements() as usize);
+    let each = gates
+        .chunks_exact(count.max(1))
+        .zip(state.chunks_exact(size.max(1)));
+    for (gates, before) in each {
+        for out in of_tile.clone() {
+            let at = out % size;
+            let [i, o, f, new] = [0, 1, 2, 3].map(|gate| gates[gate * size + at]);
+            let c = sigmoid(f) * before[at] + sigmoid(i) * new.tanh();
+            kept.push(if out < size { sigmoid(o) * c.tanh() } else { c });
+        }
     }
     Ok(kept)
 }
@@ -206,6 +290,37 @@ fn across(over: Across, values: &mut [f64]) {
                 *v = (*v - mean) / scale;
             }
         }
+        Across::NormaliseSquare { epsilon } => {
+            let squares = values.iter().map(|v| v * v).sum::<f64>() / count;
+            let scale = (squares + epsilon).sqrt();
+            values.iter_mut().for_each(|v| *v /= scale);
+        }
+        Across::LogSoftmax => {
+            let all = reduced(Reduction::LogSumExp, values);
+            values.iter_mut().for_each(|v| *v -= all);
+        }
+        Across::Hardmax => {
+            let first = reduced(Reduction::ArgMax(false), values);
+            for (at, v) in values.iter_mut().enumerate() {
+                *v = f64::from(u8::from(at as f64 == first));
+            }
+        }
+        Across::LpNormalise { squares } => {
+            let norm = reduced(
+                if squares {
+                    Reduction::Norm
+                } else {
+                    Reduction::Magnitudes
+                },
+                values,
+            );
+            // Zeros stay zeros, as ONNX's reference has it.
+            if norm != 0.0 {
+                values.iter_mut().for_each(|v| *v /= norm);
+            }
+        }
+        // They make another number of channels, and are computed where that is known.
+        Across::Reduce(_) | Across::LstmCell => {}
     }
 }
 
@@ -317,7 +432,7 @@ pub(super) fn product(
 pub(super) fn moved(
     tile: &Tile,
     operation: &Operation,
-    how: Move,
+    how: &Move,
     storage: &Storage<'_>,
 ) -> Result<Vec<f64>, Fault> {
     let to = tile.bounds;
@@ -333,12 +448,19 @@ pub(super) fn moved(
         let values = operand(tile, operation, index, &bounds, storage)?;
         parts.push((bounds, values));
     }
+    let fill = match how {
+        Move::Strided(strided) => strided.fill,
+        _ => 0.0,
+    };
     let [n, c, h, w] = to.shape();
     let mut moved = Vec::with_capacity(to.elements() as usize);
     for (image, y, x, channel) in places(n, h, w, c) {
         let offsets = [image, channel, y, x];
         let at: [u64; 4] = std::array::from_fn(|d| u64::from(to.lower[d]) + offsets[d]);
-        let (part, from) = source(operation, how, at);
+        let Some((part, from)) = source(operation, how, at) else {
+            moved.push(fill);
+            continue;
+        };
         let value = parts.get(part).and_then(|(bounds, values)| {
             let shape = bounds.shape();
             let mut place = 0;
@@ -357,21 +479,19 @@ pub(super) fn moved(
     Ok(moved)
 }
 
-/// The operand and the place in it that an element comes from.
-fn source(operation: &Operation, how: Move, at: [u64; 4]) -> (usize, [u64; 4]) {
+/// The operand and the place in it that an element comes from; nothing where it comes from none.
+fn source(operation: &Operation, how: &Move, at: [u64; 4]) -> Option<(usize, [u64; 4])> {
     let mut from = at;
     match how {
         Move::Permute(axes) => {
-            for (d, axis) in axes.into_iter().enumerate() {
-                from[axis] = at[d];
+            for (d, axis) in axes.iter().enumerate() {
+                from[*axis] = at[d];
             }
-            (0, from)
         }
         Move::Slice(starts) => {
             for d in 0..4 {
                 from[d] += u64::from(starts[d]);
             }
-            (0, from)
         }
         Move::Reshape => {
             let (of, shape) = (operation.shape, operation.operands[0].shape);
@@ -380,24 +500,33 @@ fn source(operation: &Operation, how: Move, at: [u64; 4]) -> (usize, [u64; 4]) {
                 from[d] = rest % shape[d].max(1);
                 rest /= shape[d].max(1);
             }
-            (0, from)
         }
         Move::Repeat([rows, columns]) => {
-            (from[2], from[3]) = (at[2] / u64::from(rows), at[3] / u64::from(columns));
-            (0, from)
+            (from[2], from[3]) = (at[2] / u64::from(*rows), at[3] / u64::from(*columns));
+        }
+        Move::Strided(strided) => {
+            let [c, h, w] = strided.source([at[1], at[2], at[3]])?;
+            from = [at[0], c, h, w];
+        }
+        Move::Take(axis, places) => {
+            let place = usize::try_from(at[*axis])
+                .ok()
+                .and_then(|at| places.get(at));
+            from[*axis] = place.map_or(u64::MAX, |place| u64::from(*place));
         }
         Move::Concat(axis) => {
             let mut before = 0;
             for (index, operand) in operation.operands.iter().enumerate() {
-                let end = before + operand.shape[axis];
-                if at[axis] < end {
-                    from[axis] = at[axis] - before;
+                let end = before + operand.shape[*axis];
+                if at[*axis] < end {
+                    from[*axis] = at[*axis] - before;
                     from[0] = from[0].min(operand.shape[0].saturating_sub(1));
-                    return (index, from);
+                    return Some((index, from));
                 }
                 before = end;
             }
-            (operation.operands.len(), from)
+            return Some((operation.operands.len(), from));
         }
     }
+    Some((0, from))
 }

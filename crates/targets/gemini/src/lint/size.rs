@@ -108,7 +108,7 @@ fn spec(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
     if let Some(weight) = &workload.weight
         && let Some(size) = weight.size
     {
-        weights(lint, &weight.bounds, size, weight.at, findings);
+        weights(lint, &weight.bounds, None, size, weight.at, findings);
     }
     for entry in workload.weight_buffer.iter().flatten() {
         legal(lint, (entry.align, entry.bitwidth), entry.at, findings);
@@ -116,8 +116,9 @@ fn spec(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
     for tensor in &workload.buffer {
         let form = (tensor.align, tensor.bitwidth);
         if tensor.kind == TensorKind::Weight {
-            if legal(lint, form, tensor.at, findings).is_some() {
-                weights(lint, &tensor.bounds, tensor.size, tensor.at, findings);
+            if let Some((_, bits)) = legal(lint, form, tensor.at, findings) {
+                let bits = tensor.bitwidth.map(|_| bits);
+                weights(lint, &tensor.bounds, bits, tensor.size, tensor.at, findings);
             }
             continue;
         }
@@ -148,13 +149,28 @@ fn spec(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
     }
 }
 
-pub(super) fn weights(lint: Lint<'_>, bounds: &Bounds, size: u64, at: At, findings: &mut Findings) {
-    let want = if lint.packed {
-        bounds.elements()
-    } else {
-        bytes::weights(bounds)
+/// Where the width is not said beside them, it is that of 8 or of 16 bits.
+pub(super) fn weights(
+    lint: Lint<'_>,
+    bounds: &Bounds,
+    bits: Option<u8>,
+    size: u64,
+    at: At,
+    findings: &mut Findings,
+) {
+    let of = |bits: u8| {
+        if lint.packed {
+            bounds.elements()
+        } else {
+            bytes::weights(bounds, bits)
+        }
     };
-    if want != size {
+    let fits = match bits {
+        Some(bits) => of(bits) == size,
+        None => [8, 16].into_iter().any(|bits| of(bits) == size),
+    };
+    if !fits {
+        let want = of(bits.unwrap_or(8));
         findings.report(&rules::SIZE, at, || {
             format!(
                 "expected {want} bytes of weights of shape {:?}, found {size}",

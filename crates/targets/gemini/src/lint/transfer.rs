@@ -24,7 +24,7 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
             findings,
         );
         if lint.spec && entry.weight {
-            size::weights(lint, &entry.bounds, entry.size, entry.at, findings);
+            size::weights(lint, &entry.bounds, None, entry.size, entry.at, findings);
         }
     }
     for (core, workload) in lint.schedule.workloads() {

@@ -211,7 +211,7 @@ fn one(lint: Lint<'_>, entry: &WeightTensor, findings: &mut Findings) {
         findings.report(&rules::QUEUE_GAP, entry.at, message);
     }
     let Some(whole) = whole else { return };
-    let want = bytes::weights_per_bank(&whole);
+    let want = bytes::weights_per_bank(&whole, entry.bitwidth.unwrap_or(8));
     let parts: &[u64] = if entry.source == WeightSource::Dram {
         &PARTS[..1]
     } else {

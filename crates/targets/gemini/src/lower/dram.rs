@@ -150,12 +150,13 @@ impl Maps<'_> {
             }
             let size = map.size();
             let whole = map.around.elements() == map.written && map.around.shape() == map.shape;
+            let declared = self.network.and_then(|n| n.declares_output(&text));
             let role = match map.written {
                 0 => Role::Input,
-                _ if whole => Role::Output,
+                _ if whole && declared != Some(false) => Role::Output,
                 _ => Role::Scratch,
             };
-            if role == Role::Scratch {
+            if role == Role::Scratch && declared.is_none() {
                 notes.push(format!(
                     "`{text}` reaches DRAM in parts only, and is no output"
                 ));
@@ -170,12 +171,16 @@ impl Maps<'_> {
                 builder.program.buffers[map.buffer].initial = bytes.into();
                 continue;
             }
-            let port = Port {
+            let mut port = Port {
                 name: text,
                 buffer: map.buffer,
                 element,
                 shape: map.shape.to_vec(),
+                host_element: None,
             };
+            if let Some(declared) = self.network.and_then(|n| n.declared(&port.name)) {
+                declared.onto(&mut port);
+            }
             match role {
                 Role::Input => builder.program.interface.inputs.push(port),
                 Role::Output => builder.program.interface.outputs.push(port),

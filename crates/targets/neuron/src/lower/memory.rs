@@ -382,6 +382,7 @@ pub(super) fn interface(neff: &Neff<'_>, layout: &Layout, program: &mut Program<
                 buffer,
                 element: t.element?,
                 shape: t.shape.clone(),
+                host_element: None,
             })
         };
         tensors.iter().filter_map(port).collect()

@@ -104,6 +104,7 @@ impl Lowering<'_, '_> {
                     buffer,
                     element,
                     shape: tensor.shape,
+                    host_element: None,
                 })
             };
             tensors.into_iter().filter_map(port).collect()

@@ -214,6 +214,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 buffer: tensor.buffer,
                 element: tensor.element.model(),
                 shape: tensor.shape.to_vec(),
+                host_element: None,
             };
             self.build.program.interface.inputs.push(port);
         }
@@ -251,6 +252,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 buffer: tensor.buffer,
                 element: tensor.element.model(),
                 shape: tensor.shape.to_vec(),
+                host_element: None,
             };
             self.build.program.interface.outputs.push(port);
         }
