@@ -41,7 +41,7 @@ impl Element {
 pub struct Declared {
     /// Its name.
     pub name: String,
-    /// Its element type, as NumPy names it.
+    /// Its element type, as `numpy` names it.
     pub element: &'static str,
     /// Its extents.
     pub shape: Vec<i64>,

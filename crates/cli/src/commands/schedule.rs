@@ -41,13 +41,13 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     batch: String,
-    /// What numbers are stored as. Default: int8.
+    /// Type of the numbers. Default: int8 where the network has only layers that int8 supports, else fp16.
     ///
-    /// With fp16, every operation of `chipless targets`' list is read, and inputs and outputs have the names, shapes and types of the model.
-    /// With int8, a quantised network (QDQ) is taken at its word, and one of floats is quantised without calibration data.
-    #[arg(long, value_enum, value_name = "TYPE", default_value_t)]
-    precision: Precision,
-    /// Extents of an input with open dimensions.
+    /// With fp16, nearly every ONNX operation is supported, and inputs and outputs have the names, shapes and types of the model.
+    /// With int8, the scales of a quantised network (QDQ) are kept; a floating-point network is quantised without calibration data.
+    #[arg(long, value_enum, value_name = "TYPE")]
+    precision: Option<Precision>,
+    /// Shape of an input that has open dimensions (fp16).
     #[arg(long, value_name = "NAME=1,3,224,224")]
     shape: Vec<String>,
     /// Write the scheduled network, for `run --network`.
@@ -117,10 +117,9 @@ enum Dialect {
 }
 
 /// What numbers are stored as.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Precision {
-    /// 8-bit integers that stand for numbers.
-    #[default]
+    /// 8-bit integers with a scale for each tensor.
     Int8,
     /// Half precision.
     Fp16,
@@ -185,7 +184,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         || arguments.network_out.is_some()
         || arguments.weights_out.is_some();
     let lowered = is_computed.then_some(lowered).transpose()?;
-    if is_computed && !front.is_quantised && arguments.precision == Precision::Int8 {
+    if is_computed && !front.is_quantised && front.bits() == 8 {
         terminal::complain(&format!(
             "{}: note: a floating-point network is quantised to int8 without calibration data, which costs accuracy. For accurate results, schedule it with --precision fp16 or pass a quantised network (QDQ)\n",
             arguments.network.display()
@@ -369,19 +368,35 @@ fn network(arguments: &Arguments, batch: i64) -> Result<Front, Failure> {
         return chipless_schedule::frontend::read(&bytes, batch, &beside)
             .map_err(|error| wrong(&error));
     }
-    if arguments.precision == Precision::Fp16 {
-        if batch != 1 {
-            let text = "expected no --batch with --precision fp16: --shape gives the extents of each input, the batch among them";
-            return Err(Failure::misuse("--batch", text));
+    let in_half =
+        || chipless_schedule::import::read(&bytes, &shapes, &beside).map_err(|error| wrong(&error));
+    match arguments.precision {
+        Some(Precision::Fp16) if batch != 1 => {
+            let text = "expected no --batch with --precision fp16: --shape gives the whole shape of an input, with the batch";
+            Err(Failure::misuse("--batch", text))
         }
-        return chipless_schedule::import::read(&bytes, &shapes, &beside)
-            .map_err(|error| wrong(&error));
+        Some(Precision::Fp16) => in_half(),
+        None if !shapes.is_empty() => in_half(),
+        Some(Precision::Int8) if !shapes.is_empty() => {
+            let text = "expected --precision fp16 beside it: int8 takes shapes from the file";
+            Err(Failure::misuse("--shape", text))
+        }
+        precision => {
+            let read = chipless_schedule::onnx::read(&bytes, batch, &beside);
+            let refused = match read {
+                Err(refused) if precision.is_none() && batch == 1 => refused,
+                read => return read.map_err(|error| wrong(&error)),
+            };
+            // What the network lacks for int8 it may have for fp16; where it does not, that says more.
+            let front = in_half()?;
+            let first = refused.0.first().map_or("", String::as_str);
+            terminal::complain(&format!(
+                "{}: note: scheduled in fp16, as int8 does not support {first}\n",
+                path.display()
+            ));
+            Ok(front)
+        }
     }
-    if !shapes.is_empty() {
-        let text = "expected --precision fp16 beside it: int8 takes shapes as the file has them";
-        return Err(Failure::misuse("--shape", text));
-    }
-    chipless_schedule::onnx::read(&bytes, batch, &beside).map_err(|error| wrong(&error))
 }
 
 /// No schedule exists.

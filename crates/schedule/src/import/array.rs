@@ -238,11 +238,13 @@ impl Array {
             all.values.chunks(run).map(function).collect()
         };
         let mut shape = self.shape.clone();
-        axes.iter().for_each(|d| shape[*d] = 1);
+        for d in axes {
+            shape[*d] = 1;
+        }
         Ok(Array::new(shape, self.kind, values))
     }
 
-    /// The product of matrices, as NumPy has it; both have two axes or more.
+    /// The product of matrices, as `numpy` has it; both have two axes or more.
     pub(super) fn product(&self, other: &Array) -> Result<Array, String> {
         let (ra, rb) = (self.shape.len(), other.shape.len());
         let (m, k, n) = (self.shape[ra - 2], self.shape[ra - 1], other.shape[rb - 1]);

@@ -17,6 +17,9 @@ const MOST_LAYERS: usize = 16_000;
 /// What float16 holds at most. Larger constants, as masks have them, become this.
 pub(super) const MOST: f64 = 65_504.0;
 
+/// Elements of a source from one on, along these extents and strides, as channels, rows and columns.
+type Arranged = (Source, i64, Vec<(i64, i64)>, [i64; 3]);
+
 /// Layers, and what goes in.
 #[derive(Default)]
 pub(super) struct Builder {
@@ -29,7 +32,7 @@ pub(super) struct Builder {
     readers: Vec<usize>,
     /// The node whose layers are made.
     pub(super) node: String,
-    moved: HashMap<(Source, i64, Vec<(i64, i64)>, [i64; 3]), Source>,
+    moved: HashMap<Arranged, Source>,
 }
 
 /// What a layer is made of, beside its operands.

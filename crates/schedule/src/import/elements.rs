@@ -6,102 +6,71 @@ use super::builder::{MOST, Made, attributes, element_of, numbers};
 use super::value::{Groups, Tensor, Value, usual};
 use crate::front::{Action, Activation, Element, Function, Named, Numbers};
 use crate::network::Kind;
+use chipless_gemini::{OfOne, of_one, of_two};
 use serde_json::{Map, Value as Json};
 use std::rc::Rc;
 
-/// Operations of two operands: ONNX's name, the front end's, what it gives for numbers.
-pub(super) const OF_TWO: &[(&str, &str, fn(f64, f64) -> f64)] = &[
-    ("Add", "element_wise_add", |a, b| a + b),
-    ("Sub", "subtract", |a, b| a - b),
-    ("Mul", "element_wise_mult", |a, b| a * b),
-    ("Div", "divide", |a, b| a / b),
-    ("Pow", "pow", f64::powf),
-    ("Max", "max", f64::max),
-    ("Min", "min", f64::min),
-    ("Mod", "mod", |a, b| {
-        let rest = a % b;
-        if rest != 0.0 && (rest < 0.0) != (b < 0.0) {
-            rest + b
-        } else {
-            rest
-        }
-    }),
-    ("FMod", "fmod", |a, b| a % b),
-    ("DivTrunc", "div_trunc", |a, b| (a / b).trunc()),
-    ("Equal", "equal", |a, b| truth(a == b)),
-    ("Greater", "greater", |a, b| truth(a > b)),
-    ("Less", "less", |a, b| truth(a < b)),
-    ("GreaterOrEqual", "greater_or_equal", |a, b| truth(a >= b)),
-    ("LessOrEqual", "less_or_equal", |a, b| truth(a <= b)),
-    ("And", "and", |a, b| truth(a != 0.0 && b != 0.0)),
-    ("Or", "or", |a, b| truth(a != 0.0 || b != 0.0)),
-    ("Xor", "xor", |a, b| truth((a != 0.0) != (b != 0.0))),
-    (
-        "PRelu",
-        "prelu",
-        |x, slope| if x < 0.0 { x * slope } else { x },
-    ),
+/// Operations of two operands: ONNX's name, the front end's.
+pub(super) const OF_TWO: &[(&str, &str)] = &[
+    ("Add", "element_wise_add"),
+    ("Sub", "subtract"),
+    ("Mul", "element_wise_mult"),
+    ("Div", "divide"),
+    ("Pow", "pow"),
+    ("Max", "max"),
+    ("Min", "min"),
+    ("Mod", "mod"),
+    ("FMod", "fmod"),
+    ("DivTrunc", "div_trunc"),
+    ("Equal", "equal"),
+    ("Greater", "greater"),
+    ("Less", "less"),
+    ("GreaterOrEqual", "greater_or_equal"),
+    ("LessOrEqual", "less_or_equal"),
+    ("And", "and"),
+    ("Or", "or"),
+    ("Xor", "xor"),
+    ("PRelu", "prelu"),
 ];
 
-/// Functions of an element without parameters: ONNX's name, the front end's, what it gives for a number.
-pub(super) const OF_ONE: &[(&str, &str, fn(f64) -> f64)] = &[
-    ("Abs", "abs", f64::abs),
-    ("Acos", "acos", f64::acos),
-    ("Acosh", "acosh", f64::acosh),
-    ("Asin", "asin", f64::asin),
-    ("Asinh", "asinh", f64::asinh),
-    ("Atan", "atan", f64::atan),
-    ("Atanh", "atanh", f64::atanh),
-    ("Ceil", "ceil", f64::ceil),
-    ("Cos", "cos", f64::cos),
-    ("Cosh", "cosh", f64::cosh),
-    ("Erf", "erf", erf),
-    ("Exp", "exp", f64::exp),
-    ("Floor", "floor", f64::floor),
-    ("IsNaN", "is_nan", |x| truth(x.is_nan())),
-    ("Log", "log", f64::ln),
-    ("Neg", "neg", |x| -x),
-    ("Not", "not", |x| truth(x == 0.0)),
-    ("Reciprocal", "reciprocal", |x| 1.0 / x),
-    ("Round", "round", f64::round_ties_even),
-    ("Sigmoid", "sigmoid", |x| 1.0 / (1.0 + (-x).exp())),
-    ("Sign", "sign", |x| if x == 0.0 { x } else { x.signum() }),
-    ("Sin", "sin", f64::sin),
-    ("Sinh", "sinh", f64::sinh),
-    ("Softplus", "softplus", |x| {
-        x.max(0.0) + (-x.abs()).exp().ln_1p()
-    }),
-    ("Softsign", "softsign", |x| x / (1.0 + x.abs())),
-    ("Sqrt", "sqrt", f64::sqrt),
-    ("Square", "square", |x| x * x),
-    ("Tan", "tan", f64::tan),
-    ("Tanh", "tanh", f64::tanh),
-    ("Trunc", "trunc", f64::trunc),
-    ("Mish", "mish", |x| {
-        x * (x.max(0.0) + (-x.abs()).exp().ln_1p()).tanh()
-    }),
-    ("HardSwish", "hard_swish", |x| {
-        x * (x / 6.0 + 0.5).clamp(0.0, 1.0)
-    }),
+/// Functions of an element without parameters: ONNX's name, the front end's.
+pub(super) const OF_ONE: &[(&str, &str)] = &[
+    ("Abs", "abs"),
+    ("Acos", "acos"),
+    ("Acosh", "acosh"),
+    ("Asin", "asin"),
+    ("Asinh", "asinh"),
+    ("Atan", "atan"),
+    ("Atanh", "atanh"),
+    ("Ceil", "ceil"),
+    ("Cos", "cos"),
+    ("Cosh", "cosh"),
+    ("Erf", "erf"),
+    ("Exp", "exp"),
+    ("Floor", "floor"),
+    ("HardSwish", "hard_swish"),
+    ("IsNaN", "is_nan"),
+    ("Log", "log"),
+    ("Mish", "mish"),
+    ("Neg", "neg"),
+    ("Not", "not"),
+    ("Reciprocal", "reciprocal"),
+    ("Round", "round"),
+    ("Sigmoid", "sigmoid"),
+    ("Sign", "sign"),
+    ("Sin", "sin"),
+    ("Sinh", "sinh"),
+    ("Softplus", "softplus"),
+    ("Softsign", "softsign"),
+    ("Sqrt", "sqrt"),
+    ("Square", "square"),
+    ("Tan", "tan"),
+    ("Tanh", "tanh"),
+    ("Trunc", "trunc"),
 ];
 
 pub(super) fn truth(value: bool) -> f64 {
     f64::from(u8::from(value))
-}
-
-/// The error function of a constant, to about 1e-7 (Abramowitz and Stegun 7.1.26).
-fn erf(x: f64) -> f64 {
-    let t = 1.0 / (1.0 + 0.327_591_1 * x.abs());
-    let sum = [
-        1.061_405_429,
-        -1.453_152_027,
-        1.421_413_741,
-        -0.284_496_736,
-        0.254_829_592,
-    ]
-    .into_iter()
-    .fold(0.0, |sum, factor| (sum + factor) * t);
-    (1.0 - sum * (-x * x).exp()).copysign(x)
 }
 
 /// An operation of the vector processor.
@@ -116,16 +85,19 @@ pub(super) fn named(name: &'static str, attributes: Map<String, Json>) -> Named 
 impl Reader<'_> {
     /// An operation on elements at the same place of operands that are broadcast, by ONNX's name of it.
     pub(super) fn binary(&mut self, kind: &str, a: &Value, b: &Value) -> Result<Value, String> {
-        let (of, name, function) = *OF_TWO
-            .iter()
-            .find(|(of, ..)| *of == kind)
-            .ok_or("the operation is not supported")?;
+        let known = OF_TWO.iter().find(|(of, _)| *of == kind);
+        let (of, name) = *known.ok_or("the operation is not supported")?;
         let compares = matches!(
             of,
             "Equal" | "Greater" | "Less" | "GreaterOrEqual" | "LessOrEqual" | "And" | "Or" | "Xor"
         );
         let result = if compares { types::BOOL } else { a.kind() };
         if let (Value::Array(a), Value::Array(b)) = (a, b) {
+            let function = match of {
+                "Add" => |a, b| a + b,
+                "Mul" => |a, b| a * b,
+                _ => of_two(name).ok_or("of constants it is not supported")?,
+            };
             return Ok(Value::Array(a.with(b, result, function)?));
         }
         if let Some(value) = self.with_constant(of, a, b)? {
@@ -145,7 +117,7 @@ impl Reader<'_> {
         if types::is_integer(x.kind) || broadcast(&x.shape(), &constant.shape)? != x.shape() {
             return Ok(None);
         }
-        let (factor, offset): (fn(f64) -> f64, fn(f64) -> f64) = match (of, first) {
+        let (factor, offset): (OfOne, OfOne) = match (of, first) {
             ("Add", _) => (|_| 1.0, |c| c),
             ("Sub", false) => (|_| 1.0, |c| -c),
             ("Sub", true) => (|_| -1.0, |c| c),
@@ -156,7 +128,12 @@ impl Reader<'_> {
         let Some(each) = self.by_channel(x, constant)? else {
             return Ok(None);
         };
-        let [factors, offsets] = [factor, offset].map(|f| each.iter().map(|c| f(*c)).collect());
+        let [factors, offsets]: [Vec<f64>; 2] =
+            [factor, offset].map(|f| each.iter().map(|c| f(*c)).collect());
+        let changes = |(f, o): (&f64, &f64)| *f - 1.0 != 0.0 || *o != 0.0;
+        if !factors.iter().zip(&offsets).any(changes) {
+            return Ok(Some(Value::Tensor(x.clone())));
+        }
         self.affine(x, factors, offsets).map(Some)
     }
 
@@ -216,17 +193,15 @@ impl Reader<'_> {
                     *offset = both(&|at| more[at] * factors[at] + offsets[at]);
                     return Ok(Value::Tensor(x.clone()));
                 }
-                Action::Named(named) if named.across && named.name.ends_with("_norm") => {
-                    if !named.attributes.contains_key("channel_scale") {
-                        let list = |all: Vec<f64>| Json::from(all);
-                        named
-                            .attributes
-                            .insert("channel_scale".to_owned(), list(factors));
-                        named
-                            .attributes
-                            .insert("channel_offset".to_owned(), list(offsets));
-                        return Ok(Value::Tensor(x.clone()));
+                Action::Named(named)
+                    if named.across
+                        && named.name.ends_with("_norm")
+                        && !named.attributes.contains_key("channel_scale") =>
+                {
+                    for (name, all) in [("channel_scale", factors), ("channel_offset", offsets)] {
+                        named.attributes.insert(name.to_owned(), Json::from(all));
                     }
+                    return Ok(Value::Tensor(x.clone()));
                 }
                 _ => {}
             }
@@ -302,16 +277,17 @@ impl Reader<'_> {
 
     /// A function of each element, by ONNX's name of it.
     pub(super) fn unary(&mut self, kind: &str, x: &Value) -> Result<Value, String> {
-        let (of, name, function) = *OF_ONE
-            .iter()
-            .find(|(of, ..)| *of == kind)
-            .ok_or("the operation is not supported")?;
+        let known = OF_ONE.iter().find(|(of, _)| *of == kind);
+        let (of, name) = *known.ok_or("the operation is not supported")?;
         let result = match of {
             "Not" | "IsNaN" => types::BOOL,
             _ => x.kind(),
         };
         match x {
-            Value::Array(array) => Ok(Value::Array(array.map(result, function))),
+            Value::Array(array) => {
+                let function = of_one(name).ok_or("of constants it is not supported")?;
+                Ok(Value::Array(array.map(result, function)))
+            }
             Value::Tensor(_) => self.elementwise(named(name, Map::new()), &[x], &x.shape(), result),
         }
     }
@@ -376,10 +352,10 @@ impl Reader<'_> {
             let [c, a, b] = [c, a, b].map(|array| array.broadcast_to(&shape));
             let (c, a, b) = (c?, a?, b?);
             let of = (0..c.values.len()).map(|at| {
-                if c.values[at] != 0.0 {
-                    a.values[at]
-                } else {
+                if c.values[at] == 0.0 {
                     b.values[at]
+                } else {
+                    a.values[at]
                 }
             });
             return Ok(Value::Array(Array::new(shape, a.kind, of.collect())));
@@ -388,9 +364,9 @@ impl Reader<'_> {
             && let Some(first) = c
                 .values
                 .first()
-                .filter(|first| c.values.iter().all(|v| v == *first))
+                .filter(|first| c.values.iter().all(|v| v.total_cmp(first).is_eq()))
         {
-            return if *first != 0.0 { a } else { b }.broadcast_to(&shape);
+            return if *first == 0.0 { b } else { a }.broadcast_to(&shape);
         }
         // The vector processor has two operands: each side by itself, zero elsewhere, and their sum.
         let of = |name: &'static str, otherwise: f64| {

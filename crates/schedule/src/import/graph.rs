@@ -173,7 +173,7 @@ pub const EXTENDED: &[&str] = &[
     "SkipLayerNormalization",
 ];
 
-/// How NumPy names an element type.
+/// How `numpy` names an element type.
 const fn numpy(kind: i32) -> &'static str {
     match kind {
         types::UINT8 => "uint8",
@@ -198,6 +198,7 @@ impl<'g> Reader<'g> {
             version,
             known: HashMap::new(),
             uses: HashMap::new(),
+            readers: HashMap::new(),
             shared: HashSet::new(),
             refused: Vec::new(),
             nodes: 0,
@@ -257,6 +258,8 @@ impl<'g> Reader<'g> {
         for node in &graph.node {
             for name in &node.input {
                 *self.uses.entry(name).or_default() += times;
+                let kind = node.op_type.as_deref().unwrap_or_default();
+                self.readers.entry(name).or_default().push(kind);
             }
             for inner in node.attribute.iter().filter_map(|a| a.g.as_deref()) {
                 self.count(inner, 2);
@@ -264,6 +267,7 @@ impl<'g> Reader<'g> {
         }
         for name in graph.output.iter().filter_map(|o| o.name.as_deref()) {
             *self.uses.entry(name).or_default() += times;
+            self.readers.entry(name).or_default().push("output");
         }
     }
 
@@ -462,7 +466,7 @@ impl<'g> Reader<'g> {
     /// What a node gives.
     fn results(&mut self, node: &Node<'g>) -> Result<Vec<Value>, String> {
         match node.kind {
-            "Split" => self.split(node),
+            "Split" => Self::split(node),
             "LSTM" | "GRU" | "RNN" => self.recurrent(node),
             "DynamicQuantizeLSTM" => self.quantised_lstm(node),
             "DynamicQuantizeLinear" => self.quantise_by_range(node),
@@ -483,7 +487,7 @@ impl<'g> Reader<'g> {
         let kind = node.kind;
         match kind {
             "Constant" => constant_of(node),
-            "Shape" | "Size" | "Range" | "ConstantOfShape" | "EyeLike" => self.counted(node),
+            "Shape" | "Size" | "Range" | "ConstantOfShape" | "EyeLike" => Self::counted(node),
             "Identity" | "Dropout" => node.input(0).cloned(),
             "Cast" => {
                 let x = node.input(0)?.clone();
@@ -495,12 +499,12 @@ impl<'g> Reader<'g> {
             }
             "Reshape" => self.reshape(node),
             "Flatten" => self.flatten(node),
-            "Squeeze" => self.squeeze(node),
-            "Unsqueeze" => self.unsqueeze(node),
-            "Transpose" => self.transpose(node),
-            "Expand" => self.expand(node),
+            "Squeeze" => Self::squeeze(node),
+            "Unsqueeze" => Self::unsqueeze(node),
+            "Transpose" => Self::transpose(node),
+            "Expand" => Self::expand(node),
             "Tile" => self.tile(node),
-            "Slice" => self.slice(node),
+            "Slice" => Self::slice(node),
             "Concat" => self.concat(node),
             "Pad" => self.pad(node),
             "Gather" => self.gather(node),
@@ -648,7 +652,7 @@ impl<'g> Reader<'g> {
                     )
                 };
                 let found = self.function("is_inf", parameters, &x, of)?;
-                Ok(self.called(found, types::BOOL))
+                Ok(Self::called(found, types::BOOL))
             }
             "Gelu" => self.gelu(node.text("approximate"), &x),
             "BiasGelu" | "FastGelu" => {
@@ -664,7 +668,7 @@ impl<'g> Reader<'g> {
                     v / (1.0 + (-alpha * v).exp())
                 })
             }
-            kind if super::elements::OF_TWO.iter().any(|(of, ..)| *of == kind) => {
+            kind if super::elements::OF_TWO.iter().any(|(of, _)| *of == kind) => {
                 self.binary(kind, &x, &node.input(1)?.clone())
             }
             kind => self.unary(kind, &x),
@@ -680,7 +684,7 @@ impl<'g> Reader<'g> {
             }
             Some(other) => return Err(format!("the approximation `{other}` is not supported")),
         }
-        self.made(x)?;
+        Self::made(x)?;
         let named = super::elements::named("gelu", attributes);
         self.elementwise(named, &[x], &x.shape(), x.kind())
     }
@@ -710,7 +714,7 @@ impl<'g> Reader<'g> {
     }
 
     /// What follows from shapes and counts.
-    fn counted(&mut self, node: &Node<'_>) -> Result<Value, String> {
+    fn counted(node: &Node<'_>) -> Result<Value, String> {
         Ok(Value::Array(match node.kind {
             "Shape" => {
                 let shape = node.input(0)?.shape();
@@ -811,10 +815,10 @@ impl<'g> Reader<'g> {
     fn branch(&mut self, node: &Node<'g>) -> Result<Vec<Value>, String> {
         let condition = node.constant(0)?.and_then(Array::single);
         let condition = condition.ok_or("its condition is missing")?;
-        let name = if condition != 0.0 {
-            "then_branch"
-        } else {
+        let name = if condition == 0.0 {
             "else_branch"
+        } else {
+            "then_branch"
         };
         self.inlined(node.graph(name)?)
     }
@@ -899,7 +903,7 @@ impl<'g> Reader<'g> {
                 None => return Err(refuse(format!("the output `{name}` is made by no node"))),
             };
             let shape = tensor.shape();
-            self.builder.node = name.to_owned();
+            name.clone_into(&mut self.builder.node);
             let mut source = self.builder.by_rows(&tensor).map_err(refuse)?;
             let is_stored = self.builder.stored(source).is_some();
             if !matches!(source, Source::Layer(_)) || is_stored || !given.insert(source) {

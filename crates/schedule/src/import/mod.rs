@@ -51,6 +51,8 @@ struct Reader<'g> {
     known: HashMap<&'g str, Option<Value>>,
     /// How many nodes and outputs read each name.
     uses: HashMap<&'g str, usize>,
+    /// Operations of the nodes that read each name.
+    readers: HashMap<&'g str, Vec<&'g str>>,
     /// What several things read.
     shared: HashSet<crate::front::Source>,
     refused: Vec<String>,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 impl Reader<'_> {
     /// A tensor of a value: of a constant, none.
-    pub(super) fn made(&mut self, value: &Value) -> Result<Tensor, String> {
+    pub(super) fn made(value: &Value) -> Result<Tensor, String> {
         match value {
             Value::Tensor(tensor) => Ok(tensor.clone()),
             Value::Array(_) => Err("of constants alone it is not supported".to_owned()),
@@ -20,7 +20,7 @@ impl Reader<'_> {
     }
 
     /// The same numbers, called by another type that is stored alike.
-    pub(super) fn called(&self, value: Value, kind: i32) -> Value {
+    pub(super) fn called(value: Value, kind: i32) -> Value {
         match value {
             Value::Array(array) => Value::Array(Array { kind, ..array }),
             Value::Tensor(tensor) => Value::Tensor(Tensor { kind, ..tensor }),
@@ -86,7 +86,7 @@ impl Reader<'_> {
         self.reshaped(&x, &[elements(before), elements(after)])
     }
 
-    pub(super) fn squeeze(&mut self, node: &Node<'_>) -> Result<Value, String> {
+    pub(super) fn squeeze(node: &Node<'_>) -> Result<Value, String> {
         let x = node.input(0)?.clone();
         let shape = x.shape();
         let mut axes = match node.axes(1, shape.len())? {
@@ -100,7 +100,7 @@ impl Reader<'_> {
         axes.iter().rev().try_fold(x, |x, axis| x.squeezed(*axis))
     }
 
-    pub(super) fn unsqueeze(&mut self, node: &Node<'_>) -> Result<Value, String> {
+    pub(super) fn unsqueeze(node: &Node<'_>) -> Result<Value, String> {
         let x = node.input(0)?.clone();
         let axes = node.list(1, "axes")?.ok_or("its axes are missing")?;
         let rank = x.shape().len() + axes.len();
@@ -112,7 +112,7 @@ impl Reader<'_> {
         axes.iter().try_fold(x, |x, axis| x.unsqueezed(*axis))
     }
 
-    pub(super) fn transpose(&mut self, node: &Node<'_>) -> Result<Value, String> {
+    pub(super) fn transpose(node: &Node<'_>) -> Result<Value, String> {
         let x = node.input(0)?;
         let rank = x.shape().len();
         let order: Vec<usize> = match node.ints("perm") {
@@ -130,7 +130,7 @@ impl Reader<'_> {
         x.transposed(&order)
     }
 
-    pub(super) fn expand(&mut self, node: &Node<'_>) -> Result<Value, String> {
+    pub(super) fn expand(node: &Node<'_>) -> Result<Value, String> {
         let x = node.input(0)?;
         let wanted = node.constant(1)?.ok_or("its shape is missing")?.whole();
         let shape = super::array::broadcast(&x.shape(), &wanted)?;
@@ -152,7 +152,7 @@ impl Reader<'_> {
         self.reshaped(&seen, &shape)
     }
 
-    pub(super) fn slice(&mut self, node: &Node<'_>) -> Result<Value, String> {
+    pub(super) fn slice(node: &Node<'_>) -> Result<Value, String> {
         let mut x = node.input(0)?.clone();
         let shape = x.shape();
         let starts = node.list(1, "starts")?.ok_or("its starts are missing")?;
@@ -192,18 +192,17 @@ impl Reader<'_> {
         Ok(x)
     }
 
-    pub(super) fn split(&mut self, node: &Node<'_>) -> Result<Vec<Value>, String> {
+    pub(super) fn split(node: &Node<'_>) -> Result<Vec<Value>, String> {
         let x = node.input(0)?;
         let shape = x.shape();
         let axis = axis_of(node.int("axis", 0), shape.len())?;
         let parts = node.int("num_outputs", node.outputs.len() as i64).max(1);
-        let sizes = match node.list(1, "split")? {
-            Some(sizes) => sizes,
-            None => {
-                let each = (shape[axis] + parts - 1) / parts;
-                let size = |at: i64| (shape[axis] - at * each).clamp(0, each);
-                (0..parts).map(size).collect()
-            }
+        let sizes = if let Some(sizes) = node.list(1, "split")? {
+            sizes
+        } else {
+            let each = (shape[axis] + parts - 1) / parts;
+            let size = |at: i64| (shape[axis] - at * each).clamp(0, each);
+            (0..parts).map(size).collect()
         };
         if sizes.iter().sum::<i64>() != shape[axis] {
             return Err(format!("parts of {sizes:?} of {} elements", shape[axis]));
@@ -413,7 +412,7 @@ impl Reader<'_> {
             Value::Tensor(tensor) => tensor,
         };
         let groups = match tensor.storage(self.builder.extents(tensor.source)) {
-            Some(groups) => self.with_padded(groups, &pads),
+            Some(groups) => Self::with_padded(groups, &pads),
             None => usual(&shape),
         };
         let axes = groups.iter().flatten().map(|d| Axis {
@@ -437,7 +436,7 @@ impl Reader<'_> {
     }
 
     /// Groups that have the dimensions of one element, too, that are padded.
-    fn with_padded(&self, mut groups: Groups, pads: &[[i64; 2]]) -> Groups {
+    fn with_padded(mut groups: Groups, pads: &[[i64; 2]]) -> Groups {
         for (d, pad) in pads.iter().enumerate() {
             if *pad != [0, 0] && !groups.iter().flatten().any(|own| *own == d) {
                 let side = if groups[0].iter().all(|own| *own > d) {
@@ -535,7 +534,7 @@ impl Reader<'_> {
         let shape = x.shape();
         let extent = shape[axis];
         let hot = self.one_hot(indices, extent)?;
-        let hot = self.called(hot, x.kind());
+        let hot = Self::called(hot, x.kind());
         // The axis first, everything else as a line.
         let order: Vec<usize> = [axis]
             .into_iter()
@@ -556,16 +555,19 @@ impl Reader<'_> {
         split.transposed(&order)
     }
 
-    /// 1 at each number, 0 elsewhere, along a new last dimension of so many.
+    /// 1 at each number, 0 elsewhere, along a new last dimension of so many. Negative numbers count from the end.
     pub(super) fn one_hot(&mut self, indices: &Value, depth: i64) -> Result<Value, String> {
         if depth > i64::from(i16::MAX) {
             return Err(format!(
-                "indices into {depth} elements; at most 32767 are supported"
+                "indices into {depth} elements; at most {} are supported",
+                i16::MAX
             ));
         }
-        let depth_of = Value::Array(Array::scalar(types::INT64, depth as f64));
+        let number = |value: i64| Value::Array(Array::scalar(types::INT64, value as f64));
         let indices = self.cast(indices, types::INT64)?;
-        let inside = self.binary("Mod", &indices, &depth_of)?;
+        let is_negative = self.binary("Less", &indices, &number(0))?;
+        let from_end = self.binary("Add", &indices, &number(depth))?;
+        let inside = self.chosen(&is_negative, &from_end, &indices)?;
         let rank = inside.shape().len();
         let column = inside.unsqueezed(rank)?;
         let all = Value::Array(Array::list(&(0..depth).collect::<Vec<_>>()));

@@ -14,7 +14,7 @@ impl Reader<'_> {
         self.product(&a, &b)
     }
 
-    /// A product as NumPy has it.
+    /// A product as `NumPy` has it.
     pub(super) fn product(&mut self, a: &Value, b: &Value) -> Result<Value, String> {
         let (ra, rb) = (a.shape().len(), b.shape().len());
         if ra == 0 || rb == 0 {
@@ -102,12 +102,11 @@ impl Reader<'_> {
         let own = x.storage(self.builder.extents(x.source));
         let stays =
             |groups: &Groups| groups[0] == [axis] || shape[axis] == 1 && groups[0].is_empty();
-        let groups = match own.filter(stays) {
-            Some(groups) => groups,
-            None => {
-                let many: Vec<usize> = others.iter().copied().filter(|d| shape[*d] != 1).collect();
-                [vec![axis], many, Vec::new()]
-            }
+        let groups = if let Some(groups) = own.filter(stays) {
+            groups
+        } else {
+            let many: Vec<usize> = others.iter().copied().filter(|d| shape[*d] != 1).collect();
+            [vec![axis], many, Vec::new()]
         };
         let source = self.builder.arranged(&x, &groups)?;
         let [channels, rows, taps] = self.builder.extents(source);
@@ -144,7 +143,7 @@ impl Reader<'_> {
         [m, inner, n]: [i64; 3],
     ) -> Result<Value, String> {
         let (count, rank) = (elements(batch), batch.len());
-        let x = self.made(x)?;
+        let x = Self::made(x)?;
         let x = self.real(&x)?;
         let groups = [
             (0..rank).chain([rank + 1]).collect(),
@@ -179,7 +178,7 @@ impl Reader<'_> {
         [m, inner, n]: [i64; 3],
     ) -> Result<Value, String> {
         let (count, rank) = (elements(batch), batch.len());
-        let (a, b) = (self.made(a)?, self.made(b)?);
+        let (a, b) = (Self::made(a)?, Self::made(b)?);
         let (a, b) = (self.real(&a)?, self.real(&b)?);
         let groups = [
             (0..rank).chain([rank + 1]).collect(),
@@ -210,7 +209,7 @@ impl Reader<'_> {
             return Ok(x.clone());
         }
         let real = self.cast(&Value::Tensor(x.clone()), types::FLOAT)?;
-        self.made(&real)
+        Self::made(&real)
     }
 
     pub(super) fn gemm(&mut self, node: &Node<'_>) -> Result<Value, String> {
@@ -226,13 +225,13 @@ impl Reader<'_> {
         let mut product = self.product(&a, &b)?;
         let scalar = |value: f64| Value::Array(Array::scalar(types::FLOAT, value));
         let (alpha, beta) = (node.float("alpha", 1.0), node.float("beta", 1.0));
-        if alpha != 1.0 {
+        if alpha - 1.0 != 0.0 {
             product = self.binary("Mul", &product, &scalar(alpha))?;
         }
         let Some(c) = node.optional(2).cloned() else {
             return Ok(product);
         };
-        let c = if beta == 1.0 {
+        let c = if beta - 1.0 == 0.0 {
             c
         } else {
             self.binary("Mul", &c, &scalar(beta))?
@@ -262,32 +261,29 @@ impl Reader<'_> {
         if terms.len() != operands.len() || given.split(',').count() != operands.len() {
             return Err(wrong());
         }
-        let result = match result {
-            Some(result) => {
-                let dots = terms
-                    .iter()
-                    .map(|t| t.iter().filter(|c| c.is_ascii_digit()).count())
-                    .max();
-                let letters = result.chars().filter(|c| c.is_alphabetic()).count();
-                let rank = letters
-                    + if result.contains("...") {
-                        dots.unwrap_or(0)
-                    } else {
-                        0
-                    };
-                spelled(&result, rank).ok_or_else(wrong)?
-            }
-            None => {
-                let all: Vec<char> = terms.iter().flatten().copied().collect();
-                let mut once: Vec<char> = all
-                    .iter()
-                    .copied()
-                    .filter(|c| c.is_ascii_digit() || all.iter().filter(|d| *d == c).count() == 1)
-                    .collect();
-                once.sort_unstable();
-                once.dedup();
-                once
-            }
+        let result = if let Some(result) = result {
+            let dots = terms
+                .iter()
+                .map(|t| t.iter().filter(|c| c.is_ascii_digit()).count())
+                .max();
+            let letters = result.chars().filter(|c| c.is_alphabetic()).count();
+            let rank = letters
+                + if result.contains("...") {
+                    dots.unwrap_or(0)
+                } else {
+                    0
+                };
+            spelled(&result, rank).ok_or_else(wrong)?
+        } else {
+            let all: Vec<char> = terms.iter().flatten().copied().collect();
+            let mut once: Vec<char> = all
+                .iter()
+                .copied()
+                .filter(|c| c.is_ascii_digit() || all.iter().filter(|d| *d == c).count() == 1)
+                .collect();
+            once.sort_unstable();
+            once.dedup();
+            once
         };
         let mut value = operands[0].clone();
         let (mut letters, rest) = (terms[0].clone(), &terms[1..]);

@@ -6,6 +6,9 @@ use super::node::Node;
 use super::value::Value;
 use crate::front::Source;
 
+/// A step of what stands for numbers that are quantised by what there is.
+const STEP: f64 = 1.0 / 64.0;
+
 /// The least and the largest of an integer type.
 fn range(kind: i32) -> [f64; 2] {
     match kind {
@@ -83,6 +86,15 @@ impl Reader<'_> {
         let x = node.input(0)?.clone();
         let axes: Vec<usize> = (0..x.shape().len()).collect();
         let number = |value: f64| Value::Array(Array::scalar(types::FLOAT, value));
+        let readers = node.outputs.first().and_then(|name| self.readers.get(name));
+        let multiplies = |kind: &&str| matches!(*kind, "ConvInteger" | "MatMulInteger");
+        if readers.is_some_and(|readers| readers.iter().all(multiplies)) {
+            // Half precision needs no integers here: it is finer than what 8 bits of any range hold. The steps are small, so that what is
+            // rounded to whole ones later, as biases are, loses little.
+            let steps = self.binary("Mul", &x, &number(1.0 / STEP))?;
+            let zero = Value::Array(Array::scalar(types::UINT8, 0.0));
+            return Ok(vec![steps, number(STEP), zero]);
+        }
         let most = self.reduced("reduce_max", &x, &axes, false)?;
         let most = self.binary("Max", &most, &number(0.0))?;
         let least = self.reduced("reduce_min", &x, &axes, false)?;

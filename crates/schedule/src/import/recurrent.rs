@@ -42,7 +42,7 @@ impl Reader<'_> {
         let (count, size) = (w.shape()[0], r.shape()[2]);
         let gates = w.shape()[1];
         if let Some(lengths) = node.constant(4)?
-            && lengths.values.iter().any(|length| *length != steps as f64)
+            && lengths.values.iter().any(|length| *length as i64 != steps)
         {
             return Err("sequences of several lengths are not supported".to_owned());
         }
@@ -129,13 +129,20 @@ impl Reader<'_> {
         [steps, images, size]: [i64; 3],
     ) -> Result<(Value, Value, Value), String> {
         let mut outputs = Vec::new();
+        let usual = ["Sigmoid", "Tanh", "Tanh"]
+            .iter()
+            .zip(&of.activations)
+            .all(|(a, b)| a == b);
+        if node.kind == "LSTM" && usual {
+            return self.lstm_by_cells(of, [h, c], [steps, images, size]);
+        }
         for step in 0..steps {
             let at = if of.reverse { steps - 1 - step } else { step };
             let given = of.given.at(0, at)?;
             match node.kind {
                 "LSTM" => {
                     let state = self.stepped(&h, of)?;
-                    (h, c) = self.lstm(&given, &state, &c, of, [images, size])?;
+                    (h, c) = self.lstm(&given, &state, &c, of, size)?;
                 }
                 "GRU" => h = self.gru(node, &given, &h, of, size)?,
                 _ => {
@@ -150,6 +157,38 @@ impl Reader<'_> {
             outputs.reverse();
         }
         Ok((self.joined(&outputs, 0)?, h, c))
+    }
+
+    /// The steps of an LSTM as operations of the vector processor, whose state is h and c together: what multiplies the state has zeros
+    /// for c.
+    fn lstm_by_cells(
+        &mut self,
+        of: &Direction,
+        [h, c]: [Value; 2],
+        [steps, images, size]: [i64; 3],
+    ) -> Result<(Value, Value, Value), String> {
+        let zeros = vec![0.0; usize::try_from(4 * size * size).unwrap_or(0)];
+        let zeros = Value::Array(Array::new(vec![size, 4 * size], types::FLOAT, zeros));
+        let weight = self.joined(&[of.weight.clone(), zeros], 0)?;
+        let mut both = self.joined(&[h, c], 1)?;
+        let mut outputs = Vec::new();
+        for step in 0..steps {
+            let at = if of.reverse { steps - 1 - step } else { step };
+            let product = self.product(&both, &weight)?;
+            let state = self.binary("Add", &product, &of.bias)?;
+            let gates = self.binary("Add", &of.given.at(0, at)?, &state)?;
+            both = self.cell(&gates, &both, [images, size])?;
+            outputs.push(both.unsqueezed(0)?);
+        }
+        if of.reverse {
+            outputs.reverse();
+        }
+        let all = self.joined(&outputs, 0)?;
+        Ok((
+            all.sliced(2, 0, size, 1)?,
+            both.sliced(1, 0, size, 1)?,
+            both.sliced(1, size, size, 1)?,
+        ))
     }
 
     /// What a state adds to the gates.
@@ -178,12 +217,12 @@ impl Reader<'_> {
     fn cell(
         &mut self,
         gates: &Value,
-        c: &Value,
+        state: &Value,
         [images, size]: [i64; 2],
     ) -> Result<Value, String> {
         let groups = [vec![1], vec![0], Vec::new()];
         let mut reads = Vec::new();
-        for operand in [gates, c] {
+        for operand in [gates, state] {
             let shape = [images, operand.shape()[1]];
             reads.push(match operand.broadcast_to(&shape)? {
                 Value::Tensor(tensor) => self.builder.arranged(&tensor, &groups)?,
@@ -217,17 +256,9 @@ impl Reader<'_> {
         state: &Value,
         c: &Value,
         of: &Direction,
-        [images, size]: [i64; 2],
+        size: i64,
     ) -> Result<(Value, Value), String> {
         let sum = self.binary("Add", given, state)?;
-        if ["Sigmoid", "Tanh", "Tanh"]
-            .iter()
-            .zip(&of.activations)
-            .all(|(a, b)| a == b)
-        {
-            let both = self.cell(&sum, c, [images, size])?;
-            return Ok((both.sliced(1, 0, size, 1)?, both.sliced(1, size, size, 1)?));
-        }
         let gate = |number: i64| sum.sliced(1, number * size, size, 1);
         let (i, o, f, new) = (gate(0)?, gate(1)?, gate(2)?, gate(3)?);
         let i = self.activated(&of.activations, 0, "Sigmoid", &i)?;

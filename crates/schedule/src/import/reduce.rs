@@ -82,11 +82,11 @@ impl Reader<'_> {
                 None => self.across(name, Map::new(), tensor, axes, x.kind())?,
             },
         };
-        self.without(value, axes, keeps)
+        Self::without(value, axes, keeps)
     }
 
     /// Without the axes that were reduced, where they are not kept.
-    fn without(&self, value: Value, axes: &[usize], keeps: bool) -> Result<Value, String> {
+    fn without(value: Value, axes: &[usize], keeps: bool) -> Result<Value, String> {
         if keeps {
             return Ok(value);
         }
@@ -131,7 +131,9 @@ impl Reader<'_> {
             (layer.kernel, layer.stride) = (window.kernel, window.stride);
         })?;
         let mut shape = shape;
-        axes.iter().for_each(|d| shape[*d] = 1);
+        for d in axes {
+            shape[*d] = 1;
+        }
         groups = [std::mem::take(&mut groups[0]), Vec::new(), Vec::new()];
         Ok(Some(Value::Tensor(Tensor::stored(
             made, &shape, &groups, x.kind,
@@ -156,28 +158,27 @@ impl Reader<'_> {
             let before = groups[0].len().checked_sub(many.len())?;
             (groups[0][before..] == many[..]).then(|| groups[0][..before].to_vec())
         });
-        let (mut groups, source) = match (own, outer) {
-            (Some(groups), Some(outer)) => {
-                let count: i64 = outer.iter().map(|d| shape[*d]).product();
-                if count > 1 {
-                    attributes.insert("group".to_owned(), Json::from(count));
-                }
-                (groups, x.source)
+        let (mut groups, source) = if let (Some(groups), Some(outer)) = (own, outer) {
+            let count: i64 = outer.iter().map(|d| shape[*d]).product();
+            if count > 1 {
+                attributes.insert("group".to_owned(), Json::from(count));
             }
-            _ => {
-                let kept: Vec<usize> = (0..shape.len())
-                    .filter(|d| shape[*d] != 1 && !many.contains(d))
-                    .collect();
-                let (rows, columns) =
-                    kept.split_at(kept.len().saturating_sub(1).max(kept.len().min(1)));
-                let groups = [many.clone(), rows.to_vec(), columns.to_vec()];
-                let source = self.builder.arranged(x, &groups)?;
-                (groups, source)
-            }
+            (groups, x.source)
+        } else {
+            let kept: Vec<usize> = (0..shape.len())
+                .filter(|d| shape[*d] != 1 && !many.contains(d))
+                .collect();
+            let (rows, columns) =
+                kept.split_at(kept.len().saturating_sub(1).max(kept.len().min(1)));
+            let groups = [many.clone(), rows.to_vec(), columns.to_vec()];
+            let source = self.builder.arranged(x, &groups)?;
+            (groups, source)
         };
         let [mut channels, h, w] = self.builder.extents(source);
         if reduces {
-            axes.iter().for_each(|d| shape[*d] = 1);
+            for d in axes {
+                shape[*d] = 1;
+            }
             groups[0].retain(|d| !many.contains(d));
             channels = groups[0].iter().map(|d| shape[*d]).product();
         }
@@ -231,7 +232,7 @@ impl Reader<'_> {
                 })
             }
         };
-        self.without(value, &[axis], node.int("keepdims", 1) != 0)
+        Self::without(value, &[axis], node.int("keepdims", 1) != 0)
     }
 
     pub(super) fn softmax(&mut self, node: &Node<'_>) -> Result<Value, String> {
@@ -245,11 +246,11 @@ impl Reader<'_> {
         // Before version 13, all axes from this one on are taken together.
         let together = self.version < 13;
         let axis = axis_of(node.int("axis", if together { 1 } else { -1 }), shape.len())?;
-        let x = self.made(&x)?;
+        let x = Self::made(&x)?;
         if together && elements(&shape[axis + 1..]) != 1 {
             let flat = [elements(&shape[..axis]), elements(&shape[axis..])];
             let x = self.reshaped(&Value::Tensor(x), &flat)?;
-            let x = self.made(&x)?;
+            let x = Self::made(&x)?;
             let y = self.across(name, Map::new(), &x, &[1], x.kind)?;
             return self.reshaped(&y, &shape);
         }
@@ -258,7 +259,7 @@ impl Reader<'_> {
 
     /// Mean 0 and variance 1 over some axes.
     fn normalised(&mut self, x: &Value, axes: &[usize], epsilon: f64) -> Result<Value, String> {
-        let x = self.made(x)?;
+        let x = Self::made(x)?;
         self.across(
             "layer_norm",
             attributes([("epsilon", epsilon)]),
@@ -294,7 +295,7 @@ impl Reader<'_> {
         let value = if node.kind == "LayerNormalization" {
             self.normalised(&x, &axes, epsilon)?
         } else {
-            let x = self.made(&x)?;
+            let x = Self::made(&x)?;
             self.across(
                 "rms_norm",
                 attributes([("epsilon", epsilon)]),
@@ -424,7 +425,7 @@ impl Reader<'_> {
         let x = node.input(0)?.clone();
         let axis = axis_of(node.int("axis", -1), x.shape().len())?;
         let p = node.int("p", 2);
-        let x = self.made(&x)?;
+        let x = Self::made(&x)?;
         self.across(
             "lp_normalization",
             attributes([("p", p as f64)]),

@@ -28,7 +28,7 @@ impl Side<'_> {
             "align_corners" => 0.0,
             "pytorch_half_pixel" if self.to == 1 => -0.5,
             "half_pixel_symmetric" => {
-                let adjustment = to / (scale * from);
+                let adjustment = self.to as f64 / to;
                 let centre = from / 2.0;
                 centre * (1.0 - adjustment) + (at + 0.5) / scale - 0.5
             }
@@ -92,7 +92,9 @@ impl Side<'_> {
                 row[at.clamp(0, self.from - 1) as usize] += weight;
             }
             if sum != 0.0 {
-                row.iter_mut().for_each(|weight| *weight /= sum);
+                for weight in row {
+                    *weight /= sum;
+                }
             }
         }
         weights
@@ -169,7 +171,8 @@ impl Reader<'_> {
                 _ => [0.0, 1.0],
             };
             let from = shape[*axis];
-            if to == from && scale == 1.0 && (!crops || roi == [0.0, 1.0]) {
+            let is_whole = !crops || roi[0] == 0.0 && roi[1] - 1.0 == 0.0;
+            if to == from && scale - 1.0 == 0.0 && is_whole {
                 continue;
             }
             if !(1..1 << 20).contains(&to) {

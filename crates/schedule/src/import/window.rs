@@ -55,11 +55,11 @@ impl Sides {
             output: Vec::new(),
         };
         let same = node.text("auto_pad").unwrap_or("NOTSET");
-        for d in 0..sides {
+        for (d, extent) in input.iter().enumerate() {
             let span = window.span(d);
             if same.starts_with("SAME") {
-                let to = (input[d] - 1) / window.stride[d] + 1;
-                let all = ((to - 1) * window.stride[d] + span - input[d]).max(0);
+                let to = (extent - 1) / window.stride[d] + 1;
+                let all = ((to - 1) * window.stride[d] + span - extent).max(0);
                 window.padding[d] = if same == "SAME_LOWER" {
                     [all - all / 2, all / 2]
                 } else {
@@ -69,7 +69,7 @@ impl Sides {
                 window.padding[d] = [0, 0];
             }
             let [before, after] = window.padding[d];
-            let room = input[d] + before + after - span;
+            let room = extent + before + after - span;
             let ceiling = node.int("ceil_mode", 0) != 0;
             let mut to = if ceiling {
                 (room + window.stride[d] - 1).div_euclid(window.stride[d]) + 1
@@ -77,13 +77,13 @@ impl Sides {
                 room.div_euclid(window.stride[d]) + 1
             };
             // The last window begins inside of the input or its first padding.
-            if ceiling && (to - 1) * window.stride[d] >= input[d] + before {
+            if ceiling && (to - 1) * window.stride[d] >= extent + before {
                 to -= 1;
             }
             if to < 1 {
                 return Err(format!(
                     "a window of {span} elements over {}",
-                    input[d] + before + after
+                    extent + before + after
                 ));
             }
             window.output.push(to);
@@ -130,15 +130,14 @@ impl Reader<'_> {
         window: &Sides,
         groups: i64,
     ) -> Result<Value, String> {
-        let weight = match (weight, bias) {
-            (Value::Array(weight), None | Some(Value::Array(_))) => weight,
-            _ => return self.unfolded(x, weight, bias, window, groups),
+        let (Value::Array(of), None | Some(Value::Array(_))) = (weight, bias) else {
+            return self.unfolded(x, weight, bias, window, groups);
         };
         let bias = match bias {
             Some(Value::Array(bias)) => Some(bias),
             _ => None,
         };
-        self.convolved_with(x, weight, bias, window, groups)
+        self.convolved_with(x, of, bias, window, groups)
     }
 
     /// A convolution with weights and biases that are known.
@@ -187,9 +186,8 @@ impl Reader<'_> {
                 [vec![1], vec![2], vec![3]],
                 window.rows_and_columns(Some(0), 1),
             ),
-            2 => return of_images(self),
             3 if n == 1 => return self.volume(&x, weight, bias, &inside, groups),
-            3 => return of_images(self),
+            2 | 3 => return of_images(self),
             _ => return Err(format!("over {sides} sides it is not supported")),
         };
         let span: i64 = (0..sides).map(|d| window.span(d)).product();
@@ -218,7 +216,7 @@ impl Reader<'_> {
             }
             return sum.ok_or_else(|| "it has no channels".to_owned());
         }
-        let tensor = self.made(&x)?;
+        let tensor = Self::made(&x)?;
         let tensor = self.real(&tensor)?;
         let source = self.builder.arranged(&tensor, &arrangement)?;
         let mut to = vec![n, k];
@@ -434,7 +432,7 @@ impl Reader<'_> {
         if stride.iter().all(|stride| *stride == 1) {
             return Ok(x.clone());
         }
-        let tensor = self.made(x)?;
+        let tensor = Self::made(x)?;
         let shape = tensor.shape();
         let groups = Self::map_groups(shape.len());
         let mut to = shape.clone();
@@ -490,10 +488,11 @@ impl Reader<'_> {
                 self.averaged(&x, &window, padded)
             }
             _ => {
+                let is_square = node.int("p", 2) == 2;
                 let p = node.int("p", 2) as f64;
                 let power = Value::Array(Array::scalar(types::FLOAT, p));
                 let x = self.unary("Abs", &x)?;
-                let x = if p == 2.0 {
+                let x = if is_square {
                     self.unary("Square", &x)?
                 } else {
                     self.binary("Pow", &x, &power)?
@@ -502,7 +501,7 @@ impl Reader<'_> {
                 let count = elements(&window.kernel) as f64;
                 let count = Value::Array(Array::scalar(types::FLOAT, count));
                 let sum = self.binary("Mul", &mean, &count)?;
-                if p == 2.0 {
+                if is_square {
                     return self.unary("Sqrt", &sum);
                 }
                 let root = Value::Array(Array::scalar(types::FLOAT, 1.0 / p));
@@ -555,7 +554,7 @@ impl Reader<'_> {
         largest: bool,
         padded: bool,
     ) -> Result<Value, String> {
-        let tensor = self.made(x)?;
+        let tensor = Self::made(x)?;
         let shape = tensor.shape();
         let sides = window.kernel.len();
         // Rows and columns first, then depth.
@@ -570,7 +569,9 @@ impl Reader<'_> {
         }
         let mut to = shape.clone();
         let mut pooled: Vec<usize> = rows.into_iter().chain([columns]).collect();
-        pooled.iter_mut().for_each(|d| *d += 2);
+        for d in &mut pooled {
+            *d += 2;
+        }
         for d in &pooled {
             to[*d] = window.output[*d - 2];
         }
@@ -695,7 +696,7 @@ impl Reader<'_> {
         };
         let band = numbers(vec![c, c], (0..c * c).map(near).collect());
         let squares = self.unary("Square", &x)?;
-        let squares = self.made(&squares)?;
+        let squares = Self::made(&squares)?;
         let sums = self.linear(&squares, 1, band, c, false)?;
         // The channels stand first there.
         let rank = x.shape().len();

@@ -39,7 +39,7 @@ fn array(bytes: &[u8]) -> Array {
     Array { shape, values }
 }
 
-fn arrays(written: &Written) -> HashMap<String, Arrays> {
+pub(crate) fn arrays(written: &Written) -> HashMap<String, Arrays> {
     let mut all: HashMap<String, Arrays> = HashMap::new();
     for (name, bytes) in written.arrays().unwrap() {
         let name = name.trim_end_matches(".npy");

@@ -6,6 +6,7 @@ mod computed;
 mod determinism;
 mod emission;
 mod front;
+mod imported;
 mod meaning;
 mod moves;
 mod onnx;

@@ -6,20 +6,14 @@ use serde_json::Value;
 /// A function of each element. Names and parameters are those of ONNX, in small letters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Function {
-    Exponential,
     Gelu,
     /// With `tanh` in the place of the error function.
     GeluByTanh,
-    Sigmoid,
-    Tanh,
-    Erf,
     /// `alpha · x + beta` between 0 and 1.
     HardSigmoid {
         alpha: f64,
         beta: f64,
     },
-    /// x times a hard sigmoid of 1/6 and 1/2.
-    HardSwish,
     /// x times the sigmoid of `alpha · x`.
     Swish {
         alpha: f64,
@@ -32,9 +26,6 @@ pub(crate) enum Function {
     Elu {
         alpha: f64,
     },
-    Softplus,
-    /// x times the hyperbolic tangent of softplus.
-    Mish,
     /// Nothing below the one, nothing above the other.
     Clip {
         least: f64,
@@ -61,7 +52,53 @@ pub(crate) enum Function {
     /// Whether it is infinite: below zero, above zero.
     IsInfinite([bool; 2]),
     /// What has no parameters.
-    Plain(Known<fn(f64) -> f64>),
+    Plain(Known<OfOne>),
+}
+
+/// A function of two numbers.
+pub type OfTwo = fn(f64, f64) -> f64;
+
+/// Functions of two operands, by the operation's name.
+pub(crate) const OF_TWO: &[(&str, OfTwo)] = &[
+    ("subtract", |a, b| a - b),
+    ("divide", |a, b| a / b),
+    ("pow", f64::powf),
+    ("max", |a, b| if a.is_nan() || a > b { a } else { b }),
+    ("min", |a, b| if a.is_nan() || a < b { a } else { b }),
+    // Of the divisor's sign, as Python has it, and of the dividend's, as C has it.
+    ("mod", |a, b| {
+        let rest = a % b;
+        if rest != 0.0 && (rest < 0.0) != (b < 0.0) {
+            rest + b
+        } else {
+            rest
+        }
+    }),
+    ("fmod", |a, b| a % b),
+    ("div_trunc", |a, b| (a / b).trunc()),
+    ("equal", equal),
+    ("greater", |a, b| truth(a > b)),
+    ("less", |a, b| truth(a < b)),
+    ("greater_or_equal", |a, b| truth(a >= b)),
+    ("less_or_equal", |a, b| truth(a <= b)),
+    ("and", |a, b| truth(a != 0.0 && b != 0.0)),
+    ("or", |a, b| truth(a != 0.0 || b != 0.0)),
+    ("xor", |a, b| truth((a != 0.0) != (b != 0.0))),
+    ("prelu", |x, slope| if x < 0.0 { x * slope } else { x }),
+];
+
+#[expect(clippy::float_cmp, reason = "the operation is an exact comparison")]
+fn equal(a: f64, b: f64) -> f64 {
+    truth(a == b)
+}
+
+fn truth(value: bool) -> f64 {
+    f64::from(u8::from(value))
+}
+
+/// The function of an operation of two operands: `pow`, `max`, `equal`, …
+pub fn of_two(operation: &str) -> Option<OfTwo> {
+    Known::find(operation, OF_TWO).map(|known| known.apply)
 }
 
 /// A function by its name.
@@ -85,8 +122,25 @@ impl<F: Copy> Known<F> {
     }
 }
 
+/// A function of one number.
+pub type OfOne = fn(f64) -> f64;
+
+/// The function of an operation without parameters: `exp`, `sqrt`, `sigmoid`, …
+pub fn of_one(operation: &str) -> Option<OfOne> {
+    Known::find(operation, PLAIN).map(|known| known.apply)
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// Without overflow on either side.
+fn softplus(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
 /// Functions without parameters, by the operation's name.
-const PLAIN: &[(&str, fn(f64) -> f64)] = &[
+const PLAIN: &[(&str, OfOne)] = &[
     ("abs", f64::abs),
     ("acos", f64::acos),
     ("acosh", f64::acosh),
@@ -97,20 +151,27 @@ const PLAIN: &[(&str, fn(f64) -> f64)] = &[
     ("ceil", f64::ceil),
     ("cos", f64::cos),
     ("cosh", f64::cosh),
+    ("erf", libm::erf),
+    ("exp", f64::exp),
     ("floor", f64::floor),
+    ("hard_swish", |x| x * (x / 6.0 + 0.5).clamp(0.0, 1.0)),
     ("is_nan", |x| f64::from(u8::from(x.is_nan()))),
     ("log", f64::ln),
+    ("mish", |x| x * softplus(x).tanh()),
     ("neg", |x| -x),
     ("not", |x| f64::from(u8::from(x == 0.0))),
     ("reciprocal", |x| 1.0 / x),
     ("round", f64::round_ties_even),
+    ("sigmoid", sigmoid),
     ("sign", |x| if x == 0.0 { x } else { x.signum() }),
     ("sin", f64::sin),
     ("sinh", f64::sinh),
+    ("softplus", softplus),
     ("softsign", |x| x / (1.0 + x.abs())),
     ("sqrt", f64::sqrt),
     ("square", |x| x * x),
     ("tan", f64::tan),
+    ("tanh", f64::tanh),
     ("trunc", f64::trunc),
 ];
 
@@ -123,17 +184,12 @@ impl Function {
         };
         let by_tanh = || layer.other.get("approximate").and_then(Value::as_str) == Some("tanh");
         Some(match layer.operation.as_str() {
-            "exp" => Function::Exponential,
             "gelu" if by_tanh() => Function::GeluByTanh,
             "gelu" => Function::Gelu,
-            "sigmoid" => Function::Sigmoid,
-            "tanh" => Function::Tanh,
-            "erf" => Function::Erf,
             "hard_sigmoid" => Function::HardSigmoid {
                 alpha: number("alpha", 0.2),
                 beta: number("beta", 0.5),
             },
-            "hard_swish" => Function::HardSwish,
             "swish" => Function::Swish {
                 alpha: number("alpha", 1.0),
             },
@@ -143,8 +199,6 @@ impl Function {
             "elu" => Function::Elu {
                 alpha: number("alpha", 1.0),
             },
-            "softplus" => Function::Softplus,
-            "mish" => Function::Mish,
             "clip" => Function::Clip {
                 least: number("min", f64::NEG_INFINITY),
                 most: number("max", f64::INFINITY),
@@ -171,27 +225,17 @@ impl Function {
     }
 
     pub(crate) fn apply(self, x: f64) -> f64 {
-        let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
-        // Without overflow on either side.
-        let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
         match self {
-            Function::Exponential => x.exp(),
             Function::Gelu => 0.5 * x * (1.0 + libm::erf(x / std::f64::consts::SQRT_2)),
             Function::GeluByTanh => {
                 let inner = std::f64::consts::FRAC_2_PI.sqrt() * (x + 0.044_715 * x * x * x);
                 0.5 * x * (1.0 + inner.tanh())
             }
-            Function::Sigmoid => sigmoid(x),
-            Function::Tanh => x.tanh(),
-            Function::Erf => libm::erf(x),
             Function::HardSigmoid { alpha, beta } => (alpha * x + beta).clamp(0.0, 1.0),
-            Function::HardSwish => x * (x / 6.0 + 0.5).clamp(0.0, 1.0),
             Function::Swish { alpha } => x * sigmoid(alpha * x),
             Function::LeakyRelu { alpha } if x < 0.0 => alpha * x,
             Function::Elu { alpha } if x < 0.0 => alpha * x.exp_m1(),
             Function::LeakyRelu { .. } | Function::Elu { .. } => x,
-            Function::Softplus => softplus(x),
-            Function::Mish => x * softplus(x).tanh(),
             // As ONNX has it, the upper bound wins where the bounds are crossed.
             Function::Clip { least, most } => x.max(least).min(most),
             Function::Selu { alpha, gamma } if x <= 0.0 => gamma * alpha * x.exp_m1(),

@@ -37,6 +37,7 @@ mod write;
 pub use assembly::Assembly;
 pub use document::{Document, FileKind};
 pub use filename::NameFacts;
+pub use function::{OfOne, OfTwo, of_one, of_two};
 pub use lint::{Given, lint};
 pub use lower::{Array, Arrays, Data, Lowered, WeightData, lower};
 pub use machine::{MACHINES, Machine};

@@ -14,7 +14,7 @@
 //! The published front-end files do not come with their arrays, so where `b` is added and whether halves round up is
 //! an assumption.
 
-use crate::function::{Function, Known};
+use crate::function::{Function, Known, OF_TWO, OfTwo};
 use crate::network::{Layer, Network};
 use crate::strided::Strided;
 use chipless_model::ElementType;
@@ -123,7 +123,7 @@ pub(crate) enum Across {
     },
     /// One number of all channels of a group.
     Reduce(Reduction),
-    /// A step of an LSTM: of gates i, o, f, c before their functions, and c, it makes h and c.
+    /// A step of an LSTM: of gates i, o, f, c before their functions, and h and c before it, it makes h and c.
     LstmCell,
 }
 
@@ -171,7 +171,7 @@ impl Across {
             "log_softmax" => return Some(Across::LogSoftmax),
             "hardmax" => return Some(Across::Hardmax),
             "lp_normalization" => {
-                let squares = number("p", 2.0) != 1.0;
+                let squares = number("p", 2.0) > 1.5;
                 return Some(Across::LpNormalise { squares });
             }
             "lstm_cell" => return Some(Across::LstmCell),
@@ -250,45 +250,12 @@ pub(crate) enum Second {
     Multiply,
     Divide,
     /// A function of both.
-    Plain(Known<fn(f64, f64) -> f64>),
+    Plain(Known<OfTwo>),
     /// The second operand where the first is not zero, or, inverted, where it is; another number elsewhere.
     Where {
         inverted: bool,
         otherwise: f64,
     },
-}
-
-/// Functions of two operands, by the operation's name.
-const OF_TWO: &[(&str, fn(f64, f64) -> f64)] = &[
-    ("subtract", |a, b| a - b),
-    ("divide", |a, b| a / b),
-    ("pow", f64::powf),
-    ("max", |a, b| if a.is_nan() || a > b { a } else { b }),
-    ("min", |a, b| if a.is_nan() || a < b { a } else { b }),
-    // Of the divisor's sign, as Python has it, and of the dividend's, as C has it.
-    ("mod", |a, b| {
-        let rest = a % b;
-        if rest != 0.0 && (rest < 0.0) != (b < 0.0) {
-            rest + b
-        } else {
-            rest
-        }
-    }),
-    ("fmod", |a, b| a % b),
-    ("div_trunc", |a, b| (a / b).trunc()),
-    ("equal", |a, b| truth(a == b)),
-    ("greater", |a, b| truth(a > b)),
-    ("less", |a, b| truth(a < b)),
-    ("greater_or_equal", |a, b| truth(a >= b)),
-    ("less_or_equal", |a, b| truth(a <= b)),
-    ("and", |a, b| truth(a != 0.0 && b != 0.0)),
-    ("or", |a, b| truth(a != 0.0 || b != 0.0)),
-    ("xor", |a, b| truth((a != 0.0) != (b != 0.0))),
-    ("prelu", |x, slope| if x < 0.0 { x * slope } else { x }),
-];
-
-fn truth(value: bool) -> f64 {
-    f64::from(u8::from(value))
 }
 
 fn number(stage: Option<&Map<String, Value>>, key: &str, otherwise: f64) -> f64 {
@@ -370,10 +337,7 @@ impl Operation {
         };
         let wanted = match &kind {
             Kind::Product { .. } => 2,
-            Kind::Vector(Vector {
-                across: Some(Across::LstmCell),
-                ..
-            }) => 2,
+            Kind::Vector(vector) if vector.across == Some(Across::LstmCell) => 2,
             Kind::Vector(vector) if vector.second.is_some() => 2,
             _ => 1,
         };

@@ -171,34 +171,39 @@ fn reduced(reduction: Reduction, values: &[f64]) -> f64 {
     }
 }
 
+/// The elements of a box of an operand.
+type Load<'l> = dyn Fn(usize, &Bounds) -> Result<Vec<f64>, Fault> + 'l;
+
 /// A step of an LSTM at each place: h and c; of the result the tile's own channels stay.
 fn lstm_cell(
     tile: &Tile,
     operation: &Operation,
     (gates, bounds): (&[f64], &Bounds),
-    load: &dyn Fn(usize, &Bounds) -> Result<Vec<f64>, Fault>,
+    load: &Load<'_>,
 ) -> Result<Vec<f64>, Fault> {
     let count = bounds.shape()[1] as usize;
     let of_state = needed(&tile.bounds, operation, 1)?;
     let size = of_state.shape()[1] as usize;
     let state = load(1, &of_state)?;
     let places = gates.len() / count.max(1);
-    if size * 4 != count || state.len() != size * places {
+    if size * 2 != count || state.len() != size * places {
         return Err(Fault::program(
             "the operands of an LSTM's step have other extents",
         ));
     }
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    // Of the state before, c alone is needed: h has gone into the gates.
+    let size = size / 2;
     let of_tile = tile.bounds.lower[1] as usize..=tile.bounds.upper[1] as usize;
     let mut kept = Vec::with_capacity(tile.bounds.elements() as usize);
     let each = gates
         .chunks_exact(count.max(1))
-        .zip(state.chunks_exact(size.max(1)));
+        .zip(state.chunks_exact((2 * size).max(1)));
     for (gates, before) in each {
         for out in of_tile.clone() {
             let at = out % size;
             let [i, o, f, new] = [0, 1, 2, 3].map(|gate| gates[gate * size + at]);
-            let c = sigmoid(f) * before[at] + sigmoid(i) * new.tanh();
+            let c = sigmoid(f) * before[size + at] + sigmoid(i) * new.tanh();
             kept.push(if out < size { sigmoid(o) * c.tanh() } else { c });
         }
     }
@@ -293,16 +298,20 @@ fn across(over: Across, values: &mut [f64]) {
         Across::NormaliseSquare { epsilon } => {
             let squares = values.iter().map(|v| v * v).sum::<f64>() / count;
             let scale = (squares + epsilon).sqrt();
-            values.iter_mut().for_each(|v| *v /= scale);
+            for v in values.iter_mut() {
+                *v /= scale;
+            }
         }
         Across::LogSoftmax => {
             let all = reduced(Reduction::LogSumExp, values);
-            values.iter_mut().for_each(|v| *v -= all);
+            for v in values.iter_mut() {
+                *v -= all;
+            }
         }
         Across::Hardmax => {
-            let first = reduced(Reduction::ArgMax(false), values);
+            let first = reduced(Reduction::ArgMax(false), values) as usize;
             for (at, v) in values.iter_mut().enumerate() {
-                *v = f64::from(u8::from(at as f64 == first));
+                *v = f64::from(u8::from(at == first));
             }
         }
         Across::LpNormalise { squares } => {
@@ -316,7 +325,9 @@ fn across(over: Across, values: &mut [f64]) {
             );
             // Zeros stay zeros, as ONNX's reference has it.
             if norm != 0.0 {
-                values.iter_mut().for_each(|v| *v /= norm);
+                for v in values.iter_mut() {
+                    *v /= norm;
+                }
             }
         }
         // They make another number of channels, and are computed where that is known.
