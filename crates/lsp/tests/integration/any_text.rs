@@ -18,6 +18,10 @@ const LANGUAGES: [&str; 7] = [
 /// Pieces of which texts are made: words of the languages, signs, characters of every width.
 const PIECES: &[&str] = &[
     "Input64: a[4]\n",
+    "Input64 b\n",
+    "y = Ad_I64(a_0, bb)\n",
+    "dma m 8\n",
+    "#pragma cmd 1\n",
     "Output64: b",
     "x = Add_I64(a_0, a1)\n",
     "#pragma $Reg0 x\n",
@@ -139,5 +143,15 @@ proptest! {
         let mut fresh = Client::new();
         let again = fresh.open("untitled:one", language, texts.last().map_or("", String::as_str));
         prop_assert_eq!(last, again);
+    }
+
+    #[test]
+    fn fixes_end_and_are_made_once(text in text(), name in prop::sample::select(&["a.dfg", "a.yaml", "a.toml", "a.asm", "a.json"][..])) {
+        let options = chipless::Options::default();
+        let fix = |text: &str| chipless_lsp::fix(name, text.as_bytes(), &options, &|_| false).expect("options that fit");
+        if let Some(fixed) = fix(&text) {
+            prop_assert!(!fixed.mends.is_empty());
+            prop_assert_eq!(fix(&fixed.text), None, "{:?} became {:?}", text, fixed.text);
+        }
     }
 }
