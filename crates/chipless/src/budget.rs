@@ -114,19 +114,12 @@ fn peak(
     timeline: &Timeline,
 ) -> Result<(&'static str, f64, f64), Failure> {
     let family = |known: &str| known.trim_end_matches(|c: char| c.is_ascii_digit()) == name;
-    let levels = lives(program, timeline).levels();
+    let live = lives(program, timeline).peaks();
     let peaks = program
         .memories
         .iter_enumerated()
         .filter(|(_, memory)| memory.name == name || family(&memory.name))
-        .map(|(id, memory)| {
-            let peak = levels[id]
-                .iter()
-                .map(|(_, bytes)| *bytes)
-                .max()
-                .unwrap_or(0);
-            (peak as f64, memory.size as f64)
-        });
+        .map(|(id, memory)| (live[id] as f64, memory.size as f64));
     let fullest = peaks.max_by(|(a, s), (b, t)| (a / s.max(1.0)).total_cmp(&(b / t.max(1.0))));
     fullest
         .map(|(peak, size)| ("bytes", peak, size))

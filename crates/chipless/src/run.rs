@@ -356,11 +356,7 @@ fn needed(program: &Program<'_>, buffer: BufferId, size: usize) -> Vec<Range<usi
         return std::iter::once(0..size).collect();
     }
     let mut chunks = vec![false; size.div_ceil(CHUNK)];
-    let mut mark = |low: u64, high: u64| {
-        let (low, high) = (
-            low.min(size as u64) as usize,
-            high.min(size as u64) as usize,
-        );
+    let mut mark = |low: usize, high: usize| {
         if let Some(read) = chunks.get_mut(low / CHUNK..high.div_ceil(CHUNK)) {
             read.fill(true);
         }
@@ -375,18 +371,8 @@ fn needed(program: &Program<'_>, buffer: BufferId, size: usize) -> Vec<Range<usi
             if touched != buffer || direction != Direction::Read {
                 return;
             }
-            let runs = pattern
-                .bytes()
-                .and_then(|bytes| bytes.checked_div(pattern.run))
-                .unwrap_or(0);
-            if runs <= RUNS && pattern.fits(size as u64) {
-                pattern
-                    .runs()
-                    .for_each(|start| mark(start, start + pattern.run));
-            } else {
-                let bound = |at: i128| at.clamp(0, size as i128) as u64;
-                let extent = pattern.extent();
-                mark(bound(extent.start), bound(extent.end));
+            for Range { start, end } in pattern.ranges(size as u64, RUNS) {
+                mark(start as usize, end as usize);
             }
         });
     }

@@ -33,23 +33,8 @@ pub struct Bytes {
 impl Bytes {
     /// Those that a pattern enumerates.
     pub(crate) fn of(buffer: BufferId, pattern: &Pattern) -> Bytes {
-        let extent = pattern.extent();
-        let whole = || {
-            let bound = |at: i128| u64::try_from(at.max(0)).unwrap_or(u64::MAX);
-            bound(extent.start)..bound(extent.end)
-        };
-        let runs = pattern
-            .bytes()
-            .and_then(|bytes| bytes.checked_div(pattern.run))
-            .unwrap_or(0);
-        let mut ranges: Vec<Range<u64>> = Vec::new();
-        if runs > RUNS || extent.start < 0 {
-            ranges.push(whole());
-        } else {
-            let starts = pattern.runs();
-            ranges.extend(starts.map(|start| start..start.saturating_add(pattern.run)));
-        }
-        ranges.retain(|range| !range.is_empty());
+        // A buffer's end is the verifier's matter.
+        let mut ranges = pattern.ranges(u64::MAX, RUNS);
         ranges.sort_unstable_by_key(|range| range.start);
         let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
         for range in ranges {
@@ -136,13 +121,12 @@ impl Touches {
             program.buffers.iter().map(|_| Vec::new()).collect();
         for (effect, task) in order.iter().enumerate() {
             program.kernel(*task).accesses(&mut |access| {
-                let extent = access.pattern.extent();
-                let bound = |at: i128| u64::try_from(at.max(0)).unwrap_or(u64::MAX);
+                let extent = access.pattern.inside(u64::MAX);
                 if let Some(touches) = buffers.get_mut(access.buffer) {
                     touches.push(Touch {
                         effect: effect as u32,
-                        low: bound(extent.start),
-                        high: bound(extent.end),
+                        low: extent.start,
+                        high: extent.end,
                         is_write: access.direction == Direction::Write,
                     });
                 }

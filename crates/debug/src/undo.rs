@@ -77,16 +77,13 @@ impl Record {
 /// bound that data decide as much as the buffer has.
 fn span(access: &Access, size: u64) -> Option<Pattern> {
     let pattern = &access.pattern;
-    let extent = pattern.extent();
-    let (low, high) = (
-        u64::try_from(extent.start.max(0)).ok()?,
-        u64::try_from(extent.end.min(i128::from(size))).ok()?,
-    );
-    if low >= high {
+    let inside = pattern.inside(size);
+    if inside.is_empty() {
         return None;
     }
-    if access.certainty == Certainty::May || pattern.bytes()? >= (high - low) / 2 {
-        return Some(Pattern::contiguous(low, high - low));
+    let length = inside.end - inside.start;
+    if access.certainty == Certainty::May || pattern.bytes()? >= length / 2 {
+        return Some(Pattern::contiguous(inside.start, length));
     }
     Some(pattern.clone())
 }

@@ -73,11 +73,7 @@ impl Touches {
         if extent.is_empty() {
             return;
         }
-        let count = |loops: &[Loop]| {
-            let counts = loops.iter().map(|l| l.count);
-            counts.fold(1u64, u64::saturating_mul)
-        };
-        let (start, run, loops) = if count(&pattern.loops) > RUNS {
+        let (start, run, loops) = if pattern.count() > RUNS {
             let reach = (extent.end - extent.start) as u64;
             let bytes = pattern.bytes().unwrap_or(u64::MAX);
             (extent.start as u64, bytes.min(reach), &[][..])

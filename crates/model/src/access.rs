@@ -8,6 +8,7 @@
 
 use crate::id::BufferId;
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// Loops around a run, at most. Six-dimensional transfers are a run and five loops; one more is left for targets whose innermost step is not one byte.
 pub const MAX_LOOPS: usize = 6;
@@ -103,7 +104,7 @@ impl Pattern {
 
     /// The smallest range of offsets that holds every byte touched; empty patterns touch none.
     /// The bounds are wide enough for any loop: a hostile stride cannot wrap them.
-    pub fn extent(&self) -> std::ops::Range<i128> {
+    pub fn extent(&self) -> Range<i128> {
         let base = i128::from(self.offset);
         if self.run == 0 || self.loops.iter().any(|l| l.count == 0) {
             return base..base;
@@ -118,6 +119,38 @@ impl Pattern {
             }
         }
         low..high
+    }
+
+    /// The part of [`extent`](Pattern::extent) that lies inside a buffer of `size` bytes.
+    pub fn inside(&self, size: u64) -> Range<u64> {
+        let extent = self.extent();
+        let bound = |at: i128| u64::try_from(at.max(0)).unwrap_or(u64::MAX).min(size);
+        bound(extent.start)..bound(extent.end)
+    }
+
+    /// Runs enumerated, at most 2^64 − 1.
+    pub fn count(&self) -> u64 {
+        let counts = self.loops.iter().map(|l| l.count);
+        counts.fold(1, u64::saturating_mul)
+    }
+
+    /// The bytes touched in a buffer of `size` bytes, as ranges in the order of the runs; runs that continue one another are one, and none is empty.
+    /// Of a pattern with more than `most` runs, or one that does not fit, all that is [`inside`](Pattern::inside).
+    pub fn ranges(&self, size: u64, most: u64) -> Vec<Range<u64>> {
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        if self.count() > most || !self.fits(size) {
+            ranges.push(self.inside(size));
+            ranges.retain(|range| !range.is_empty());
+            return ranges;
+        }
+        for start in self.runs() {
+            let end = start + self.run;
+            match ranges.last_mut() {
+                Some(last) if last.end == start => last.end = end,
+                _ => ranges.push(start..end),
+            }
+        }
+        ranges
     }
 
     /// Whether every byte touched lies inside a buffer of `size` bytes.
@@ -178,7 +211,7 @@ impl Pattern {
 
     /// Start and size of each piece of the bytes at these positions, as far as the pattern has them. Only for patterns that
     /// [fit](Pattern::fits) their buffer.
-    pub fn pieces(&self, positions: std::ops::Range<u64>, mut visit: impl FnMut(u64, u64)) {
+    pub fn pieces(&self, positions: Range<u64>, mut visit: impl FnMut(u64, u64)) {
         let (mut at, end) = (
             positions.start,
             positions.end.min(self.bytes().unwrap_or(0)),
@@ -391,6 +424,15 @@ mod tests {
             let mut pieces = Vec::new();
             pattern.pieces(from..to, |start, size| pieces.extend(start..start + size));
             prop_assert_eq!(&pieces, &want[from as usize..to as usize]);
+            let ranges = pattern.ranges(20_000, u64::MAX);
+            prop_assert!(ranges.iter().all(|range| !range.is_empty()));
+            prop_assert!(ranges.windows(2).all(|pair| pair[0].end != pair[1].start));
+            prop_assert_eq!(&want, &ranges.into_iter().flatten().collect::<Vec<_>>());
+            let inside: Vec<u64> = want.iter().copied().filter(|at| *at < 10_050).collect();
+            for range in pattern.ranges(10_050, 0) {
+                prop_assert_eq!(&range, &pattern.inside(10_050));
+                prop_assert!(range.end <= 10_050 && inside.iter().all(|at| range.contains(at)));
+            }
             let extent = pattern.extent();
             if let (Some(low), Some(high)) = (want.iter().min(), want.iter().max()) {
                 prop_assert_eq!(extent, i128::from(*low)..i128::from(*high) + 1);
@@ -412,5 +454,7 @@ mod tests {
         );
         assert!(!pattern.fits(u64::MAX));
         assert_eq!(pattern.bytes(), None);
+        assert_eq!(pattern.count(), u64::MAX);
+        assert_eq!(pattern.ranges(64, u64::MAX), vec![0..64]);
     }
 }

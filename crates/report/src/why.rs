@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
 /// A layer's part of a run.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
@@ -231,7 +232,7 @@ pub fn critical<'r>(
         })
         .collect();
     by_queue.sort_by(|a, b| b.ns.total_cmp(&a.ns));
-    let by_engine = by_engine(&by_queue, end);
+    let by_engine = by_engine(program, &sums, end);
     Critical {
         tasks: Names {
             program,
@@ -242,33 +243,35 @@ pub fn critical<'r>(
     }
 }
 
-fn by_engine(by_queue: &[QueueTime<'_>], end: Time) -> Vec<EngineTime> {
-    let mut engines: Vec<EngineTime> = Vec::new();
-    let mut add = |engine: String, ns: f64| match engines.iter_mut().find(|e| e.engine == engine) {
-        Some(known) => known.ns += ns,
-        None => engines.push(EngineTime {
-            engine,
-            ns,
-            share: 0.0,
-        }),
-    };
-    for queue in by_queue {
-        add(engine(queue.queue), queue.ns);
+/// The parts of the path by kind of engine, and what is between them.
+fn by_engine(program: &Program<'_>, sums: &IndexVec<QueueId, Time>, end: Time) -> Vec<EngineTime> {
+    let of_queues = sums
+        .iter_enumerated()
+        .map(|(queue, sum)| (engine(&program.queues[queue].name), *sum));
+    let covered = sums.iter().fold(Time::ZERO, |all, sum| all + *sum);
+    let between = ("between tasks".to_owned(), end.saturating_sub(covered));
+    let mut engines: Vec<(String, Time)> = Vec::new();
+    for (engine, time) in of_queues.chain([between]) {
+        match engines.iter_mut().find(|(known, _)| *known == engine) {
+            Some((_, known)) => *known += time,
+            None => engines.push((engine, time)),
+        }
     }
-    let covered: f64 = by_queue.iter().map(|queue| queue.ns).sum();
-    // Half a picosecond is the rounding of the sums.
-    if end.ns() - covered > 5e-4 {
-        add("between tasks".to_owned(), end.ns() - covered);
-    }
-    for engine in &mut engines {
-        engine.share = if end == Time::ZERO {
+    engines.retain(|(_, time)| *time > Time::ZERO);
+    engines.sort_by_key(|(_, time)| Reverse(*time));
+    let share = |time: Time| {
+        if end == Time::ZERO {
             0.0
         } else {
-            engine.ns / end.ns()
-        };
-    }
-    engines.sort_by(|a, b| b.ns.total_cmp(&a.ns));
-    engines
+            time.ns() / end.ns()
+        }
+    };
+    let shown = engines.into_iter().map(|(engine, time)| EngineTime {
+        engine,
+        ns: time.ns(),
+        share: share(time),
+    });
+    shown.collect()
 }
 
 /// The kind of engine behind a queue: its name without numbers.

@@ -184,6 +184,13 @@ fn layers_add_up_to_the_run() {
         (sum("layers") + sum("outside_layers") - latency).abs() < 1e-3,
         "{report}"
     );
+    let picoseconds = |ns: &Value| (ns.as_f64().unwrap() * 1e3).round() as u64;
+    let engines = report["critical"]["by_engine"].as_array().unwrap();
+    let engines: u64 = engines
+        .iter()
+        .map(|engine| picoseconds(&engine["ns"]))
+        .sum();
+    assert_eq!(engines, picoseconds(&report["latency_ns"]));
     let shares = report["critical"]["by_engine"].as_array().unwrap().iter();
     let shares: f64 = shares.map(|engine| engine["share"].as_f64().unwrap()).sum();
     assert!((shares - 1.0).abs() < 1e-6, "{shares}");

@@ -8,7 +8,6 @@ use crate::extents::Extents;
 use chipless_model::{Direction, IndexVec, Program, TaskId};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::ops::Range;
 
 /// How the layer of a task is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -83,11 +82,7 @@ fn pass<'r>(
     for row in rows {
         let (mut mine, mut others) = (Vec::new(), Vec::new());
         program.kernel(row.task).accesses(&mut |access| {
-            let extent = access.pattern.extent();
-            let (Ok(start), Ok(end)) = (extent.start.try_into(), extent.end.try_into()) else {
-                return;
-            };
-            let extent: Range<u64> = start..end;
+            let extent = access.pattern.inside(program.buffers[access.buffer].size);
             if extent.is_empty() {
                 return;
             }

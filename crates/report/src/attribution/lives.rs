@@ -1,9 +1,7 @@
 //! What lies where in each memory, and when: from the first write of a range of bytes to its last read before it is written again.
 
 use crate::extents::Extents;
-use chipless_model::{
-    BufferId, Direction, IndexVec, MemoryId, Pattern, Program, Role, TaskId, Time,
-};
+use chipless_model::{BufferId, Direction, IndexVec, MemoryId, Program, Role, TaskId, Time};
 use chipless_sim::Timeline;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,7 +23,7 @@ pub struct Live {
     pub end: Time,
 }
 
-/// The lives of all memories. An access of 1024 runs counts from its first byte to its last.
+/// The lives of all memories. An access of more than 1024 runs counts from its first byte to its last.
 #[derive(Debug)]
 pub struct Lives {
     /// By start.
@@ -33,7 +31,7 @@ pub struct Lives {
 }
 
 /// Runs of one access that are followed one by one.
-const RUNS: usize = 1024;
+const RUNS: u64 = 1024;
 
 /// Bytes that were written together: the writer, and their life so far.
 #[derive(Clone, Copy)]
@@ -70,7 +68,7 @@ pub fn lives(program: &Program<'_>, timeline: &Timeline) -> Lives {
         program.kernel(task).accesses(&mut |access| {
             // Bytes beyond the buffer are the verifier's matter.
             let size = program.buffers[access.buffer].size;
-            for piece in pieces(&access.pattern, size) {
+            for piece in access.pattern.ranges(size, RUNS) {
                 match access.direction {
                     Direction::Read => {
                         for (_, cell) in cells[access.buffer].meeting(piece) {
@@ -112,31 +110,6 @@ pub fn lives(program: &Program<'_>, timeline: &Timeline) -> Lives {
         lives.sort_by_key(|live| (live.start, live.buffer, live.bytes.start));
     }
     Lives { of: found }
-}
-
-/// The bytes of a buffer of this size that a pattern touches, as ranges.
-fn pieces(pattern: &Pattern, size: u64) -> Vec<Range<u64>> {
-    let rows = pattern.loops.iter().map(|l| l.count);
-    let count = rows.fold(1u64, u64::saturating_mul);
-    if count > RUNS as u64 || !pattern.fits(size) {
-        let extent = pattern.extent();
-        let inside = |at: i128| u64::try_from(at.max(0)).unwrap_or(u64::MAX).min(size);
-        let extent = inside(extent.start)..inside(extent.end);
-        return if extent.is_empty() {
-            Vec::new()
-        } else {
-            vec![extent]
-        };
-    }
-    let mut pieces: Vec<Range<u64>> = Vec::new();
-    for start in pattern.runs() {
-        let end = start + pattern.run;
-        match pieces.last_mut() {
-            Some(last) if last.end == start => last.end = end,
-            _ => pieces.push(start..end),
-        }
-    }
-    pieces
 }
 
 /// Makes one of the rows that a task wrote together and that live equally long.
@@ -188,5 +161,14 @@ impl Lives {
                 levels
             })
             .collect()
+    }
+
+    /// Live bytes of each memory where it is fullest.
+    pub fn peaks(&self) -> IndexVec<MemoryId, u64> {
+        let levels = self.levels();
+        let peaks = levels
+            .iter()
+            .map(|levels| levels.iter().map(|(_, bytes)| *bytes).max());
+        peaks.map(Option::unwrap_or_default).collect()
     }
 }

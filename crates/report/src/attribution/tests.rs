@@ -61,8 +61,7 @@ fn slack_is_how_much_later_a_task_may_end() {
 fn bytes_that_are_changed_in_place_live_once() {
     let program = example::in_place();
     let timeline = chipless_sim::run(&Verified::assume(&program), &mut TimingOnly).timeline;
-    for levels in lives(&program, &timeline).levels() {
-        let peak = levels.iter().map(|(_, bytes)| *bytes).max();
-        assert_eq!(peak, Some(4096), "{levels:?}");
+    for peak in lives(&program, &timeline).peaks() {
+        assert_eq!(peak, 4096);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::meaning::hash;
 use crate::extents::Extents;
-use chipless_model::{Access, BufferId, Direction, IndexVec, Pattern, Program, Role, TaskId};
+use chipless_model::{Access, BufferId, Direction, IndexVec, Program, Role, TaskId};
 use chipless_sim::Timeline;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -99,7 +99,7 @@ impl Flow {
             flow.sources[task] = reads.finish();
             flow.given[task] = given.finish();
             for (buffer, from, parts) in writes {
-                for part in parts.into_iter().filter(|part| !part.is_empty()) {
+                for part in parts {
                     written[buffer].put(part, Written { by: task, from }, |_, _| {});
                 }
             }
@@ -190,20 +190,12 @@ impl Reads {
 
 /// The bytes of an access inside its buffer, and the first of them.
 fn parts(program: &Program<'_>, access: &Access, budget: &mut u64) -> (u64, Vec<Range<u64>>) {
-    let Pattern { run, .. } = access.pattern;
-    let size = program.buffers[access.buffer].size;
-    let extent = access.pattern.extent();
-    let inside = |at: i128| u64::try_from(at.max(0)).unwrap_or(u64::MAX).min(size);
-    let extent = inside(extent.start)..inside(extent.end);
-    let runs = access.pattern.bytes().map(|n| n / run.max(1));
-    let follow =
-        access.pattern.fits(size) && runs.is_some_and(|runs| runs <= RUNS.min(*budget)) && run > 0;
-    if !follow {
-        return (extent.start, vec![extent]);
+    let (pattern, size) = (&access.pattern, program.buffers[access.buffer].size);
+    let most = RUNS.min(*budget);
+    if pattern.count() <= most {
+        *budget -= pattern.count();
     }
-    *budget -= runs.unwrap_or(0);
-    let each = access.pattern.runs().map(|at| at..at + run);
-    (extent.start, each.collect())
+    (pattern.inside(size).start, pattern.ranges(size, most))
 }
 
 /// Number of each buffer among those of its role.

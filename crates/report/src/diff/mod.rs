@@ -309,11 +309,10 @@ fn said(port: &Port) -> String {
 
 fn peaks(a: Side<'_, '_>, b: Side<'_, '_>) -> Vec<Peak> {
     let peaks = |side: Side<'_, '_>| {
-        let levels = crate::attribution::lives(side.program, side.timeline).levels();
-        let named = levels.iter_enumerated().map(|(memory, levels)| {
-            let peak = levels.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
-            (side.program.memories[memory].name.clone(), peak)
-        });
+        let peaks = crate::attribution::lives(side.program, side.timeline).peaks();
+        let named = peaks
+            .iter_enumerated()
+            .map(|(memory, peak)| (side.program.memories[memory].name.clone(), *peak));
         named.collect::<Vec<_>>()
     };
     let (mut rows, b) = (Vec::new(), peaks(b));
