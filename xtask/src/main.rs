@@ -49,9 +49,10 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
         ],
     ),
     // The other parts give searches seconds, and so depend on what else runs.
+    // `refuse` holds that a transposed convolution and an LSTM are refused, which are scheduled in fp16 now.
     (
         "schedule.py",
-        &["dialect", "right", "bounds", "deterministic", "refuse"],
+        &["dialect", "right", "bounds", "deterministic"],
     ),
     // `broken` holds an unknown opcode to be an error, which `unknown` forbids.
     (

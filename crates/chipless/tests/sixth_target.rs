@@ -138,6 +138,7 @@ impl Document for Line<'_> {
             buffer,
             element: ElementType::Int8,
             shape: vec![self.bytes],
+            host_element: None,
         };
         program.interface.inputs.push(port("x", x));
         program.interface.outputs.push(port("y", y));

@@ -325,3 +325,15 @@ fn what_is_not_supported_is_said_with_its_node() {
     let refused = read(&graph.bytes(), &shapes, &|_| None).unwrap_err();
     assert!(refused.to_string().contains("--shape gives 5"), "{refused}");
 }
+
+#[test]
+fn the_page_of_operators_lists_each() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/onnx-operators.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    for operator in chipless_schedule::import::SUPPORTED {
+        assert!(page.contains(&format!("| {operator} |")), "{operator}");
+    }
+    for operator in chipless_schedule::import::EXTENDED {
+        assert!(page.contains(operator), "{operator}");
+    }
+}
