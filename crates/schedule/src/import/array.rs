@@ -1,5 +1,6 @@
 //! Constants of a network, and what is computed of them while it is read.
 
+pub(super) use crate::onnx::axis_of;
 use std::rc::Rc;
 
 /// ONNX's numbers of element types.
@@ -62,15 +63,6 @@ pub(super) fn broadcast(a: &[i64], b: &[i64]) -> Result<Vec<i64>, String> {
             _ => Err(format!("the shapes {a:?} and {b:?} do not go together")),
         })
         .collect()
-}
-
-/// An axis of so many, counted from the front.
-pub(super) fn axis_of(axis: i64, rank: usize) -> Result<usize, String> {
-    let from_front = if axis < 0 { axis + rank as i64 } else { axis };
-    usize::try_from(from_front)
-        .ok()
-        .filter(|axis| *axis < rank)
-        .ok_or_else(|| format!("expected an axis of {rank} dimensions, found {axis}"))
 }
 
 impl Array {

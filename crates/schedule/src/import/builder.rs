@@ -124,7 +124,8 @@ impl Builder {
         name
     }
 
-    fn operand(&self, source: Source) -> Operand {
+    /// All of a source.
+    pub(super) fn operand(&self, source: Source) -> Operand {
         let extents = self.extents(source);
         Operand {
             pieces: vec![Piece {

@@ -5,7 +5,7 @@ use super::builder::{Builder, element_of};
 use super::node::Node;
 use super::value::{Tensor, Value, usual};
 use super::{Reader, Shapes};
-use crate::front::{Declared, Front, Input, Layout, Operand, Piece, Source};
+use crate::front::{Declared, Front, Input, Layout, Source};
 use crate::network::Network;
 use crate::onnx::constant::{self, Beside, Constant, Externals};
 use crate::onnx::{Refused, proto};
@@ -911,17 +911,7 @@ impl<'g> Reader<'g> {
                 source = self.identity(&whole).map_err(refuse)?.source;
                 given.insert(source);
             }
-            let extents = self.builder.extents(source);
-            outputs.push(Operand {
-                pieces: vec![Piece {
-                    source,
-                    channels: [0, extents[0]],
-                    through: Vec::new(),
-                }],
-                quantisation: None,
-                extents,
-                name: None,
-            });
+            outputs.push(self.builder.operand(source));
             let said = output
                 .r#type
                 .as_ref()

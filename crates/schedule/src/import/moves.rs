@@ -591,22 +591,7 @@ impl Reader<'_> {
         let indices = node.constant(1)?.ok_or("its indices are missing")?.clone();
         let shape = x.shape();
         let axis = axis_of(node.int("axis", 0), shape.len())?;
-        let strides = super::array::strides(&shape);
-        let own = super::array::strides(&indices.shape);
-        let place = |(at, index): (usize, &f64)| {
-            let index = *index as i64;
-            let index = if index < 0 {
-                index + shape[axis]
-            } else {
-                index
-            };
-            let of = (0..shape.len()).map(|d| {
-                let here = at as i64 / own[d] % indices.shape[d];
-                strides[d] * if d == axis { index } else { here }
-            });
-            of.sum()
-        };
-        let places: Vec<i64> = indices.values.iter().enumerate().map(place).collect();
+        let places = places_along(&shape, &indices, axis);
         self.at_places(&x, &places, &indices.shape)
     }
 
@@ -660,22 +645,7 @@ impl Reader<'_> {
             return self.replaced(&x, &updates, &all, reduction);
         }
         let axis = axis_of(node.int("axis", 0), shape.len())?;
-        let strides = super::array::strides(&shape);
-        let own = super::array::strides(&indices.shape);
-        let place = |(at, index): (usize, &f64)| {
-            let index = *index as i64;
-            let index = if index < 0 {
-                index + shape[axis]
-            } else {
-                index
-            };
-            let of = (0..shape.len()).map(|d| {
-                let here = at as i64 / own[d] % indices.shape[d];
-                strides[d] * if d == axis { index } else { here }
-            });
-            of.sum()
-        };
-        let places: Vec<i64> = indices.values.iter().enumerate().map(place).collect();
+        let places = places_along(&shape, &indices, axis);
         self.replaced(&x, &updates, &places, reduction)
     }
 
@@ -731,6 +701,26 @@ impl Reader<'_> {
         let zero = Value::Array(Array::scalar(x.kind(), 0.0));
         self.chosen(&Value::Array(mask), &x, &zero)
     }
+}
+
+/// Places in row-major order where an index along an axis stands in the place of that of its own element.
+fn places_along(shape: &[i64], indices: &Array, axis: usize) -> Vec<i64> {
+    let strides = super::array::strides(shape);
+    let own = super::array::strides(&indices.shape);
+    let place = |(at, index): (usize, &f64)| {
+        let index = *index as i64;
+        let index = if index < 0 {
+            index + shape[axis]
+        } else {
+            index
+        };
+        let of = (0..shape.len()).map(|d| {
+            let here = at as i64 / own[d] % indices.shape[d];
+            strides[d] * if d == axis { index } else { here }
+        });
+        of.sum()
+    };
+    indices.values.iter().enumerate().map(place).collect()
 }
 
 /// Places in row-major order that rows of indices name, and how many elements follow each.

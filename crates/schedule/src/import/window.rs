@@ -2,7 +2,7 @@
 
 use super::Reader;
 use super::array::{Array, elements, types};
-use super::builder::{Made, numbers};
+use super::builder::{MOST, Made, numbers};
 use super::node::Node;
 use super::value::{Tensor, Value};
 use crate::front::{Action, Element, Named, View, Window};
@@ -93,6 +93,11 @@ impl Sides {
 
     fn span(&self, d: usize) -> i64 {
         (self.kernel[d] - 1) * self.dilation[d] + 1
+    }
+
+    /// Where the last window ends, counted from the first element.
+    fn end(&self, d: usize) -> i64 {
+        (self.output[d] - 1) * self.stride[d] + self.span(d) - self.padding[d][0]
     }
 
     /// Rows and columns of two sides, of which the first may be none.
@@ -295,6 +300,23 @@ impl Reader<'_> {
         self.joined(&layers, 2)
     }
 
+    /// What each window sees: N, C, for each side which element of the window, and for each side where the window stands.
+    fn windows(&mut self, x: &Value, window: &Sides, fill: f64) -> Result<Value, String> {
+        let (shape, sides) = (x.shape(), window.kernel.len());
+        let pad = |d: usize| [window.padding[d][0], (window.end(d) - shape[d + 2]).max(0)];
+        let pads: Vec<[i64; 2]> = [[0, 0]; 2].into_iter().chain((0..sides).map(pad)).collect();
+        let x = self.padded(x, &pads, fill)?;
+        x.viewed(|dims| {
+            let steps = dims[2..].iter().map(|(_, stride)| *stride);
+            let elements = steps.clone().zip(&window.dilation).map(|(s, d)| s * d);
+            let places = steps.zip(&window.stride).map(|(s, d)| s * d);
+            let mut seen = dims[..2].to_vec();
+            seen.extend(window.kernel.iter().copied().zip(elements));
+            seen.extend(window.output.iter().copied().zip(places));
+            (seen, 0)
+        })
+    }
+
     /// A convolution with weights that the network computes: what each window sees as a line, times the weights.
     fn unfolded(
         &mut self,
@@ -306,26 +328,7 @@ impl Reader<'_> {
     ) -> Result<Value, String> {
         let (shape, of) = (x.shape(), weight.shape());
         let (n, c, k, sides) = (shape[0], shape[1], of[0], window.kernel.len());
-        let mut pads = vec![[0, 0]; 2];
-        for d in 0..sides {
-            let end = (window.output[d] - 1) * window.stride[d] + window.span(d);
-            let [before, _] = window.padding[d];
-            pads.push([before, (end - before - shape[d + 2]).max(0)]);
-        }
-        let x = self.padded(x, &pads, 0.0)?;
-        // N, C, and for each side where the window stands and which of its elements it is.
-        let seen = x.viewed(|dims| {
-            let mut seen = dims[..2].to_vec();
-            for d in 0..sides {
-                let (_, stride) = dims[d + 2];
-                seen.push((window.kernel[d], stride * window.dilation[d]));
-            }
-            for d in 0..sides {
-                let (_, stride) = dims[d + 2];
-                seen.push((window.output[d], stride * window.stride[d]));
-            }
-            (seen, 0)
-        })?;
+        let seen = self.windows(x, window, 0.0)?;
         let (taps, places) = (elements(&window.kernel), elements(&window.output));
         let seen = self.reshaped(&seen, &[n, groups, c / groups * taps, places])?;
         let weight = self.reshaped(weight, &[1, groups, k / groups, c / groups * taps])?;
@@ -643,30 +646,15 @@ impl Reader<'_> {
     fn dilated(&mut self, x: &Value, window: &Sides, largest: bool) -> Result<Value, String> {
         let shape = x.shape();
         let sides = window.kernel.len();
-        let mut pads = vec![[0, 0]; 2];
-        for d in 0..sides {
-            let end = (window.output[d] - 1) * window.stride[d] + window.span(d);
+        let reaches_out = (0..sides).any(|d| {
             let [before, _] = window.padding[d];
-            pads.push([before, (end - before - shape[d + 2]).max(0)]);
-        }
-        let fill = if largest { -65_504.0 } else { 0.0 };
-        if !largest && pads.iter().any(|pad| *pad != [0, 0]) {
+            before > 0 || window.end(d) > shape[d + 2]
+        });
+        if !largest && reaches_out {
             return Err("a mean over dilated windows with padding is not supported".to_owned());
         }
-        let x = self.padded(x, &pads, fill)?;
-        let seen = x.viewed(|dims| {
-            let mut seen = dims[..2].to_vec();
-            for d in 0..sides {
-                let (_, stride) = dims[d + 2];
-                seen.push((window.output[d], stride * window.stride[d]));
-            }
-            for d in 0..sides {
-                let (_, stride) = dims[d + 2];
-                seen.push((window.kernel[d], stride * window.dilation[d]));
-            }
-            (seen, 0)
-        })?;
-        let axes: Vec<usize> = (sides + 2..2 * sides + 2).collect();
+        let seen = self.windows(x, window, if largest { -MOST } else { 0.0 })?;
+        let axes: Vec<usize> = (2..sides + 2).collect();
         let name = if largest { "reduce_max" } else { "reduce_mean" };
         self.reduced(name, &seen, &axes, false)
     }

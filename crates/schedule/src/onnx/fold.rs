@@ -109,7 +109,7 @@ pub(super) fn product(extents: &[i64]) -> i64 {
 }
 
 /// An axis of a tensor, counted from the front.
-pub(super) fn axis_of(axis: i64, rank: usize) -> Result<usize, String> {
+pub(crate) fn axis_of(axis: i64, rank: usize) -> Result<usize, String> {
     let from_front = if axis < 0 { axis + rank as i64 } else { axis };
     usize::try_from(from_front)
         .ok()

@@ -14,6 +14,7 @@ pub(crate) mod proto;
 mod view;
 
 pub use constant::Beside;
+pub(crate) use fold::axis_of;
 
 use crate::front::Front;
 use std::fmt;
