@@ -4,8 +4,8 @@ use crate::attribution::{Attribution, LayerSource};
 use crate::style::{Paint, clean, count, wait as wait_text};
 use crate::uses::Uses;
 use chipless_model::{
-    Access, Action, Certainty, Condition, Direction, Moment, Pattern, PieceId, Program, QueueId,
-    Signal, TaskId,
+    Access, Action, Certainty, Condition, ConfigurationId, Direction, Moment, Pattern, PieceId,
+    Program, QueueId, Signal, SyncId, TaskId,
 };
 use chipless_sim::Timeline;
 use schemars::JsonSchema;
@@ -139,7 +139,7 @@ impl<'p, 'a> Lister<'p, 'a> {
 
     fn signal(&self, signal: &Signal, index: usize) -> String {
         let program = self.program;
-        let name = |sync: chipless_model::SyncId| &program.syncs[sync].name;
+        let name = |sync: SyncId| &program.syncs[sync].name;
         let used = || {
             use_text(
                 self.uses
@@ -189,29 +189,8 @@ impl<'p, 'a> Lister<'p, 'a> {
         let program = self.program;
         let t = &program.tasks[task];
         let kernel = program.kernel(task);
-        let number = |c: chipless_model::ConfigurationId| program.configurations[c].number;
         let mut accesses = Vec::new();
-        kernel.accesses(&mut |access| {
-            accesses.push(AccessReport {
-                direction: match access.direction {
-                    Direction::Read => "read",
-                    Direction::Write => "write",
-                },
-                buffer: &program.buffers[access.buffer].name,
-                offset: access.pattern.offset,
-                run: access.pattern.run,
-                loops: access
-                    .pattern
-                    .loops
-                    .iter()
-                    .map(|l| LoopReport {
-                        count: l.count,
-                        stride: l.stride,
-                    })
-                    .collect(),
-                exact: access.certainty == Certainty::Exact,
-            });
-        });
+        kernel.accesses(&mut |access| accesses.push(self.access_report(&access)));
         let position = program.place(task).position;
         let layer = self.layer(task);
         TaskReport {
@@ -230,62 +209,12 @@ impl<'p, 'a> Lister<'p, 'a> {
                 line: position.map(|(line, _)| line),
                 column: position.map(|(_, column)| column),
             },
-            waits: program
-                .waits(task)
-                .iter()
-                .enumerate()
-                .map(|(i, wait)| {
-                    let (condition, value) = match wait.condition {
-                        Condition::Equal(n) => ("equal", Some(n)),
-                        Condition::AtLeast(n) if kernel.waits_above(i) => ("above", Some(n - 1)),
-                        Condition::AtLeast(n) => ("at-least", Some(n)),
-                        Condition::Lit => ("lit", None),
-                    };
-                    let used = self.uses.wait(program, task, wait.sync).map(number);
-                    WaitReport {
-                        sync: &program.syncs[wait.sync].name,
-                        condition,
-                        value,
-                        r#use: used,
-                    }
-                })
+            waits: (0..program.waits(task).len())
+                .map(|index| self.wait_report(task, index))
                 .collect(),
             accesses,
-            signals: program
-                .signals(task)
-                .iter()
-                .enumerate()
-                .map(|(i, signal)| {
-                    let used = || self.uses.signal(t.signals.start as usize + i).map(number);
-                    let name = |sync: chipless_model::SyncId| Some(&*program.syncs[sync].name);
-                    let (action, sync, value, used, piece) = match signal.action {
-                        Action::Add(sync, n) => ("add", name(sync), Some(n), None, None),
-                        Action::Consume(sync) => ("consume", name(sync), None, used(), None),
-                        Action::Produce(sync) => ("produce", name(sync), None, used(), None),
-                        Action::Configure(c) => (
-                            "configure",
-                            name(program.configurations[c].barrier),
-                            None,
-                            Some(number(c)),
-                            None,
-                        ),
-                        Action::Release(piece) => {
-                            ("release", None, None, None, Some(self.piece(piece)))
-                        }
-                    };
-                    let moment = match signal.moment {
-                        Moment::Read => "read",
-                        Moment::Completion => "completion",
-                    };
-                    SignalReport {
-                        moment,
-                        action,
-                        sync,
-                        value,
-                        r#use: used,
-                        tasks: piece,
-                    }
-                })
+            signals: (0..program.signals(task).len())
+                .map(|index| self.signal_report(task, index))
                 .collect(),
             demands: program
                 .demands(task)
@@ -296,6 +225,78 @@ impl<'p, 'a> Lister<'p, 'a> {
                 })
                 .collect(),
             fixed_ns: t.fixed.ns(),
+        }
+    }
+
+    fn access_report(&self, access: &Access) -> AccessReport<'_> {
+        let loops = access.pattern.loops.iter();
+        AccessReport {
+            direction: match access.direction {
+                Direction::Read => "read",
+                Direction::Write => "write",
+            },
+            buffer: &self.program.buffers[access.buffer].name,
+            offset: access.pattern.offset,
+            run: access.pattern.run,
+            loops: loops
+                .map(|l| LoopReport {
+                    count: l.count,
+                    stride: l.stride,
+                })
+                .collect(),
+            exact: access.certainty == Certainty::Exact,
+        }
+    }
+
+    fn wait_report(&self, task: TaskId, index: usize) -> WaitReport<'_> {
+        let program = self.program;
+        let wait = &program.waits(task)[index];
+        let (condition, value) = match wait.condition {
+            Condition::Equal(n) => ("equal", Some(n)),
+            Condition::AtLeast(n) if program.kernel(task).waits_above(index) => {
+                ("above", Some(n - 1))
+            }
+            Condition::AtLeast(n) => ("at-least", Some(n)),
+            Condition::Lit => ("lit", None),
+        };
+        let used = self.uses.wait(program, task, wait.sync);
+        WaitReport {
+            sync: &program.syncs[wait.sync].name,
+            condition,
+            value,
+            r#use: used.map(|used| program.configurations[used].number),
+        }
+    }
+
+    fn signal_report(&self, task: TaskId, index: usize) -> SignalReport<'_> {
+        let program = self.program;
+        let signal = &program.signals(task)[index];
+        let number = |c: ConfigurationId| program.configurations[c].number;
+        let used = || {
+            let place = program.tasks[task].signals.start as usize + index;
+            self.uses.signal(place).map(number)
+        };
+        let name = |sync: SyncId| Some(&*program.syncs[sync].name);
+        let (action, sync, value, used, piece) = match signal.action {
+            Action::Add(sync, n) => ("add", name(sync), Some(n), None, None),
+            Action::Consume(sync) => ("consume", name(sync), None, used(), None),
+            Action::Produce(sync) => ("produce", name(sync), None, used(), None),
+            Action::Configure(c) => {
+                let barrier = name(program.configurations[c].barrier);
+                ("configure", barrier, None, Some(number(c)), None)
+            }
+            Action::Release(piece) => ("release", None, None, None, Some(self.piece(piece))),
+        };
+        SignalReport {
+            moment: match signal.moment {
+                Moment::Read => "read",
+                Moment::Completion => "completion",
+            },
+            action,
+            sync,
+            value,
+            r#use: used,
+            tasks: piece,
         }
     }
 }

@@ -243,36 +243,8 @@ pub fn info(document: &Document<'_>) -> Info {
         fact(&format!("upper_bounds_{}", bounds.name), Value::Text(shape));
     }
     if known {
-        let sum = |prefix: &str| {
-            let sections = document
-                .sections()
-                .iter()
-                .filter(|section| section.name.starts_with(prefix));
-            sections.fold(0, |sum: u64, section| sum.saturating_add(section.size))
-        };
-        let sides = [&edge.inputs, &edge.outputs, &edge.profiling_outputs];
-        let io = sides
-            .into_iter()
-            .flatten()
-            .fold(0, |sum: u64, tensor| sum.saturating_add(tensor.bytes));
-        fact(
-            "constant_bytes",
-            Value::Integer(sum("buffer.Constant.").into()),
-        );
-        fact(
-            "ddr_scratch_bytes",
-            Value::Integer(sum("buffer.DDR.").into()),
-        );
-        fact("io_bytes", Value::Integer(io.into()));
-        let cmx = document
-            .sections()
-            .iter()
-            .filter(|section| section.kind == section_type::CMX_WORKSPACE);
-        for (tile, section) in cmx.enumerate() {
-            fact(
-                &format!("cmx{tile}_bytes"),
-                Value::Integer(section.size.into()),
-            );
+        for (name, bytes) in sizes(document, &edge) {
+            fact(&name, Value::Integer(bytes.into()));
         }
     }
     let shave = document
@@ -298,6 +270,34 @@ pub fn info(document: &Document<'_>) -> Info {
         );
     }
     info
+}
+
+/// Bytes of what the program holds and touches, by name of the fact.
+fn sizes(document: &Document<'_>, edge: &Edge) -> Vec<(String, u64)> {
+    let sum = |prefix: &str| {
+        let sections = document
+            .sections()
+            .iter()
+            .filter(|section| section.name.starts_with(prefix));
+        sections.fold(0, |sum: u64, section| sum.saturating_add(section.size))
+    };
+    let sides = [&edge.inputs, &edge.outputs, &edge.profiling_outputs];
+    let io = sides
+        .into_iter()
+        .flatten()
+        .fold(0, |sum: u64, tensor| sum.saturating_add(tensor.bytes));
+    let mut sizes = vec![
+        ("constant_bytes".to_owned(), sum("buffer.Constant.")),
+        ("ddr_scratch_bytes".to_owned(), sum("buffer.DDR.")),
+        ("io_bytes".to_owned(), io),
+    ];
+    let cmx = document
+        .sections()
+        .iter()
+        .filter(|section| section.kind == section_type::CMX_WORKSPACE);
+    let tiles = cmx.enumerate();
+    sizes.extend(tiles.map(|(tile, section)| (format!("cmx{tile}_bytes"), section.size)));
+    sizes
 }
 
 impl Tensor {

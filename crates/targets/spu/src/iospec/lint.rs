@@ -154,49 +154,8 @@ impl Linter<'_> {
                     self.say_two(&rules::PRODUCED_TWICE, member.span, first, message);
                 }
             }
-            if sequence.inputs.is_empty() && !fed.contains(&*sequence.name) {
-                self.say(
-                    &rules::NEVER_FIRES,
-                    sequence.span,
-                    format!(
-                        "expected inputs of `{}`, found none: it never fires",
-                        sequence.name
-                    ),
-                );
-            }
-            if let Some(odd) = sequence
-                .inputs
-                .iter()
-                .find(|m| m.count < 1.0 || m.count.fract() != 0.0)
-            {
-                let message = format!(
-                    "expected a whole number of `{}` for a firing of `{}`, found {}",
-                    odd.key, sequence.name, odd.count
-                );
-                self.say(&rules::NEVER_FIRES, odd.span, message);
-            }
-            let order: Vec<usize> = sequence
-                .outputs
-                .iter()
-                .filter_map(|m| outputs.get(&*m.key).copied())
-                .collect();
-            if order.windows(2).any(|pair| pair[0] > pair[1]) {
-                let wanted: Vec<&str> = document
-                    .outputs
-                    .iter()
-                    .map(|v| &*v.key)
-                    .filter(|k| sequence.outputs.iter().any(|m| m.key == *k))
-                    .collect();
-                let found: Vec<&str> = sequence.outputs.iter().map(|m| &*m.key).collect();
-                let span = sequence.outputs.first().map_or(sequence.span, |m| m.span);
-                let message = format!(
-                    "expected outputs of `{}` in the order of the section ({}), found {}",
-                    sequence.name,
-                    wanted.join(", "),
-                    found.join(", ")
-                );
-                self.say(&rules::OUTPUT_ORDER, span, message);
-            }
+            self.firing(sequence, fed.contains(&*sequence.name));
+            self.order(sequence, &outputs);
         }
         for vector in document.vectors() {
             let known = if vector.side == Side::Input {
@@ -215,6 +174,58 @@ impl Linter<'_> {
                     ),
                 );
             }
+        }
+    }
+
+    /// Whether a sequence can fire, and on whole vectors; `fed`: another one gives to it.
+    fn firing(&mut self, sequence: &Sequence, fed: bool) {
+        if sequence.inputs.is_empty() && !fed {
+            self.say(
+                &rules::NEVER_FIRES,
+                sequence.span,
+                format!(
+                    "expected inputs of `{}`, found none: it never fires",
+                    sequence.name
+                ),
+            );
+        }
+        if let Some(odd) = sequence
+            .inputs
+            .iter()
+            .find(|m| m.count < 1.0 || m.count.fract() != 0.0)
+        {
+            let message = format!(
+                "expected a whole number of `{}` for a firing of `{}`, found {}",
+                odd.key, sequence.name, odd.count
+            );
+            self.say(&rules::NEVER_FIRES, odd.span, message);
+        }
+    }
+
+    /// Whether a sequence gives its outputs in the order of their section.
+    fn order(&mut self, sequence: &Sequence, outputs: &HashMap<&str, usize>) {
+        let order: Vec<usize> = sequence
+            .outputs
+            .iter()
+            .filter_map(|m| outputs.get(&*m.key).copied())
+            .collect();
+        if order.windows(2).any(|pair| pair[0] > pair[1]) {
+            let wanted: Vec<&str> = self
+                .document
+                .outputs
+                .iter()
+                .map(|v| &*v.key)
+                .filter(|k| sequence.outputs.iter().any(|m| m.key == *k))
+                .collect();
+            let found: Vec<&str> = sequence.outputs.iter().map(|m| &*m.key).collect();
+            let span = sequence.outputs.first().map_or(sequence.span, |m| m.span);
+            let message = format!(
+                "expected outputs of `{}` in the order of the section ({}), found {}",
+                sequence.name,
+                wanted.join(", "),
+                found.join(", ")
+            );
+            self.say(&rules::OUTPUT_ORDER, span, message);
         }
     }
 

@@ -9,6 +9,30 @@ use crate::rules::stream::NOT_EXECUTED;
 impl<'a> Context<'_, 'a> {
     /// Fields that belong to one operation only.
     pub(super) fn extras(&self, descriptor: &Descriptor<'a>, at: &str, findings: &mut Findings) {
+        self.scales(descriptor, at, findings);
+        self.constant(descriptor, at, findings);
+        self.transposition(descriptor, at, findings);
+        let dimensions = descriptor
+            .sources()
+            .map(|s| s.sizes.len())
+            .chain([descriptor.to.sizes.len()])
+            .max()
+            .unwrap_or(0);
+        if let Some(tiled) = descriptor
+            .num_tiling_dimensions
+            .filter(|n| !(1..=dimensions as u64).contains(n))
+        {
+            let message = format!("{tiled} tiling dimensions, the transfer has {dimensions}");
+            self.report(
+                findings,
+                &rules::DMA_TILING,
+                &format!("{at}/num_tiling_dimensions"),
+                message,
+            );
+        }
+    }
+
+    fn scales(&self, descriptor: &Descriptor<'a>, at: &str, findings: &mut Findings) {
         let operation = descriptor.operation;
         let field = |name: &str| format!("{at}/{name}");
         let scaled = descriptor.from_arr.iter().position(|s| s.scale.is_some());
@@ -41,7 +65,11 @@ impl<'a> Context<'_, 'a> {
                 format!("scale_dtype is {dtype}, expected float32"),
             );
         }
-        self.constant(descriptor, at, findings);
+    }
+
+    fn transposition(&self, descriptor: &Descriptor<'a>, at: &str, findings: &mut Findings) {
+        let operation = descriptor.operation;
+        let field = |name: &str| format!("{at}/{name}");
         let transposed =
             descriptor.transpose_shape.is_some() || descriptor.transpose_element_size.is_some();
         let name = if descriptor.transpose_shape.is_some() {
@@ -103,24 +131,6 @@ impl<'a> Context<'_, 'a> {
                 findings,
                 &rules::DMA_TRANSPOSE_ELEMENT,
                 &field("transpose_element_size"),
-                message,
-            );
-        }
-        let dimensions = descriptor
-            .sources()
-            .map(|s| s.sizes.len())
-            .chain([descriptor.to.sizes.len()])
-            .max()
-            .unwrap_or(0);
-        if let Some(tiled) = descriptor
-            .num_tiling_dimensions
-            .filter(|n| !(1..=dimensions as u64).contains(n))
-        {
-            let message = format!("{tiled} tiling dimensions, the transfer has {dimensions}");
-            self.report(
-                findings,
-                &rules::DMA_TILING,
-                &field("num_tiling_dimensions"),
                 message,
             );
         }
