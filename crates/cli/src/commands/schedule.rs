@@ -41,9 +41,9 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     batch: String,
-    /// Type of the numbers. Default: int8 where the network has only layers that int8 supports, else fp16.
+    /// Type of the numbers. Default: int8 where it is supported.
     ///
-    /// With fp16, nearly every ONNX operation is supported, and inputs and outputs have the names, shapes and types of the model.
+    /// A network with layers that int8 does not support is scheduled in fp16. With fp16, nearly every ONNX operation is supported, and inputs and outputs have the names, shapes and types of the model.
     /// With int8, the scales of a quantised network (QDQ) are kept; a floating-point network is quantised without calibration data.
     #[arg(long, value_enum, value_name = "TYPE")]
     precision: Option<Precision>,
