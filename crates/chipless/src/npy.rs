@@ -101,7 +101,7 @@ pub fn read_port<'b>(file: &'b [u8], port: &Port) -> Result<Cow<'b, [u8]>, Strin
 /// A file of a tensor in the type that the host has it in: its header, and its data.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_port<'b>(port: &Port, bytes: &'b [u8]) -> Result<(Vec<u8>, Cow<'b, [u8]>), String> {
     let Some(host) = port.host_element else {
         return write(port.element, &port.shape, bytes);
