@@ -387,6 +387,15 @@ fn network(arguments: &Arguments, batch: i64) -> Result<Front, Failure> {
                 Err(refused) if precision.is_none() && batch == 1 => refused,
                 read => return read.map_err(|error| wrong(&error)),
             };
+            // Recurrent layers are unrolled, a dozen layers for each step: that is done when it is asked for.
+            let is_recurrent = |line: &String| {
+                let kinds = ["(LSTM)", "(GRU)", "(RNN)"];
+                kinds.iter().any(|kind| line.contains(kind))
+            };
+            if refused.0.iter().any(is_recurrent) {
+                let text = format!("{refused} in int8; --precision fp16 unrolls recurrent layers");
+                return Err(wrong(&text));
+            }
             // What the network lacks for int8 it may have for fp16; where it does not, that says more.
             let front = in_half()?;
             let first = refused.0.first().map_or("", String::as_str);
