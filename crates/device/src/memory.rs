@@ -226,7 +226,7 @@ impl Outside for Crossing<'_, '_, '_, '_> {
         let ready = self.memory.look_up(now.0, space, route.is_some(), |visit| {
             touches.each(task, base, visit);
         });
-        if program.demands(task).iter().all(|demand| demand.bytes == 0) {
+        if program.counted_demands(task).next().is_none() {
             self.touch(loaded, task);
         }
         // What a program touches was proven to lie in its buffers, which are mapped.
@@ -246,21 +246,24 @@ impl Outside for Crossing<'_, '_, '_, '_> {
         let Some(route) = loaded.program.route(task) else {
             return;
         };
-        for demand in program.demands(task).iter().filter(|d| d.bytes > 0) {
+        // What counts as more bytes than it is takes longer, but no more of the path.
+        for demand in program.counted_demands(task) {
             let own = &program.resources[demand.resource];
             let bytes = demand.bytes;
+            let moved: u64 = program.demands(task).iter().map(|d| d.bytes).sum();
+            let passing = bytes.min(moved);
             let leg = |resource: u8| Leg {
                 resource,
-                bytes,
+                bytes: passing,
                 load: route.load,
             };
             let mut legs = vec![leg(route.port), leg(GROUPS + route.group)];
             if is_off_chip {
                 legs.push(leg(NETWORK));
                 if self.memory.cache.is_some() {
-                    legs.push(Leg::of(CACHE, bytes));
+                    legs.push(Leg::of(CACHE, passing));
                 }
-                legs.push(Leg::of(DDR, self.missed(bytes)));
+                legs.push(Leg::of(DDR, self.missed(passing)));
             }
             let own = Own {
                 group: instance,

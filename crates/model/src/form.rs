@@ -110,6 +110,9 @@ impl Program<'_> {
         {
             return Err("the uses that waits mean are not those of their barriers".to_owned());
         }
+        if !self.counted.is_empty() && self.counted.len() != self.demands.len() {
+            return Err("not every demand says what it counts as, or more do".to_owned());
+        }
         for signal in &self.signals {
             let is_right = match signal.action {
                 Action::Add(sync, _) => is_counter(sync),

@@ -47,6 +47,9 @@ pub struct Program<'a> {
     pub signals: Vec<Signal>,
     /// Demands of all tasks.
     pub demands: Vec<Demand>,
+    /// What each entry of `demands` counts as in time, for targets that count some bytes as more or fewer than they are. Empty for all
+    /// other targets.
+    pub counted: Vec<u64>,
     /// What the host gives and gets.
     pub interface: Interface,
     /// Whether transfers of one kind out of different memories that write the same bytes unordered are taken for one tensor cut
@@ -381,6 +384,18 @@ impl<'a> Program<'a> {
     #[inline]
     pub fn demands(&self, task: TaskId) -> &[Demand] {
         self.tasks[task].demands.of(&self.demands)
+    }
+
+    /// A task's shared resources with the bytes that count in time, where there are any.
+    #[inline]
+    pub fn counted_demands(&self, task: TaskId) -> impl Iterator<Item = Demand> {
+        let first = self.tasks[task].demands.start as usize;
+        let counted = move |(n, demand): (usize, &Demand)| Demand {
+            bytes: self.counted.get(first + n).copied().unwrap_or(demand.bytes),
+            ..*demand
+        };
+        let all = self.demands(task).iter().enumerate().map(counted);
+        all.filter(|demand| demand.bytes > 0)
     }
 
     /// What people call a task: `dpu0[3]`.

@@ -328,8 +328,8 @@ impl<'p, 'a> Engine<'p, 'a> {
             // The fixed time is over: compete for the shared resources. `pending` counts what is left to be served.
             let instance = InstanceId(self.number);
             on.outside.moves(instance, task, on.stage.now);
-            for demand in program.demands(task).iter().filter(|d| d.bytes > 0) {
-                let bytes = on.outside.passes(instance, task, demand);
+            for demand in program.counted_demands(task) {
+                let bytes = on.outside.passes(instance, task, &demand);
                 if bytes > 0 {
                     self.resources[demand.resource].arrive(task, bytes, on.stage.now);
                     self.announce(demand.resource, on.stage);
@@ -495,7 +495,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             let at = on.stage.now + delay(random);
             on.stage.push(at, self.number, Event::Task(task));
         } else {
-            let pending = program.demands(task).iter().filter(|d| d.bytes > 0).count() as u32;
+            let pending = program.counted_demands(task).count() as u32;
             self.running[task] = (server, pending);
             let instance = InstanceId(self.number);
             let begins = on.outside.begins(instance, task, on.stage.now);

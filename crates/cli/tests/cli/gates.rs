@@ -25,7 +25,7 @@ fn a_run_over_its_budget_says_by_how_much() {
         .collect();
     assert_eq!((code, within), (1, vec![false, true]));
     assert!(
-        err.contains("latency=10us: 16.05 µs of 10.00 µs, 60.5 % over the budget"),
+        err.contains("latency=10us: 15.68 µs of 10.00 µs, 56.8 % over the budget"),
         "{err}"
     );
     assert_eq!(asked("latency=1ms").0, 0);
@@ -34,7 +34,7 @@ fn a_run_over_its_budget_says_by_how_much() {
     assert_eq!(asked("latency=soon").0, 2);
     let (code, _, err) = asked("latency=0ns,moved=0,peak.cmx=0%");
     assert!(
-        code == 1 && err.contains("16.05 µs of 0.000 ns, over the budget"),
+        code == 1 && err.contains("15.68 µs of 0.000 ns, over the budget"),
         "{err}"
     );
     assert!(!err.contains("inf") && err.lines().count() == 3, "{err}");

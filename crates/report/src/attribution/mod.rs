@@ -342,7 +342,7 @@ fn alone(program: &Program<'_>, rows: &mut [Row]) {
         if !shared {
             continue;
         }
-        let slowest = program.demands(rows[i].task).iter().map(|demand| {
+        let slowest = program.counted_demands(rows[i].task).map(|demand| {
             let resource = &program.resources[demand.resource];
             demand.bytes as f64 / resource.capacity.min(resource.per_transfer)
         });

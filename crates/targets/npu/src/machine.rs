@@ -94,6 +94,10 @@ pub struct DmaFigures {
     pub bytes_per_cycle: f64,
     /// Bytes per second of all transfers together.
     pub ddr_bytes_per_second: f64,
+    /// Bytes per second of one transfer from DDR to DDR.
+    pub ddr_to_ddr_bytes_per_second: f64,
+    /// Bytes that an element of another size than 8 or 16 bits counts as.
+    pub odd_element: f64,
     /// MHz of the CMX at which the device's ports, channel groups and network have their bandwidths.
     pub path_clock: f64,
     /// Of the device around the programs.
@@ -150,6 +154,10 @@ impl Machine {
             ("clock.scale", machine.clock.scale),
             ("dma.bytes_per_cycle", machine.dma.bytes_per_cycle),
             ("dma.ddr_bytes_per_second", machine.dma.ddr_bytes_per_second),
+            (
+                "dma.ddr_to_ddr_bytes_per_second",
+                machine.dma.ddr_to_ddr_bytes_per_second,
+            ),
             ("dma.path_clock", machine.dma.path_clock),
             ("shave.clock", machine.shave.clock),
         ];
@@ -169,6 +177,7 @@ impl Machine {
             machine.dma.cmx_latency,
             machine.dma.fetch,
             machine.dma.synchronise,
+            machine.dma.odd_element,
         ]
         .into_iter()
         .chain(operations)

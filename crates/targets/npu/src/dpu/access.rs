@@ -121,6 +121,31 @@ impl Workload {
         }
     }
 
+    /// Where in its tile the first byte stands of its table, its weights and their map, and of the pointers and the map of a sparse input,
+    /// as far as its table is known: how many bits an element of each has, and the offset.
+    pub(crate) fn constants(&self, known: Known<'_>, visit: &mut dyn FnMut(u64, u64)) {
+        if let Some(elements) = self.input.sparse {
+            visit(32, elements.table);
+            visit(1, elements.map);
+        }
+        if !self.uses_weight_table() {
+            return;
+        }
+        let physical = |offset| self.weights.swizzle.physical(offset);
+        visit(32, physical(self.weights.table));
+        if !self.uses_weights() {
+            return;
+        }
+        let first = self.known_bytes(self.weights.table, Weights::table_bytes(1), known);
+        let entries = first.map(|bytes| self.weights.parse_table(&bytes));
+        if let Some(entry) = entries.and_then(|entries| entries.into_iter().next()) {
+            visit(self.weights.stored_bits(), physical(entry.weights));
+            if let Some(map) = entry.map.filter(|_| !self.weights.dense) {
+                visit(1, physical(map));
+            }
+        }
+    }
+
     /// What the workload reads of its dense operands, and then what it writes.
     pub fn activations(&self, visit: &mut dyn FnMut(Region)) {
         let tensors = [

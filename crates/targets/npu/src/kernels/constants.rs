@@ -42,6 +42,34 @@ impl<'i> Constants<'i> {
         self.told.add(tile, position, pattern, is_exact, bytes);
     }
 
+    /// Puts what was told into the order of the walk, once it is all there.
+    pub(crate) fn settle(&mut self) {
+        self.told = std::mem::take(&mut self.told).finish();
+    }
+
+    /// The last task that was told to write a byte of a tile before the task at a position runs: its position and the first byte that it
+    /// wrote there, once it is [settled](Constants::settle). What workloads write does not count.
+    pub(crate) fn brought_by(&self, tile: u8, position: usize, byte: u64) -> Option<(usize, u64)> {
+        let parts = self.told.tiles.get(tile as usize)?;
+        let part = parts.get((byte / PART) as usize)?;
+        let before = part.partition_point(|a| a.position < position);
+        let touching = |a: &&Arrival<'_>| (a.low..a.high).contains(&byte);
+        let last = part[..before].iter().rev().find(touching)?;
+        Some((last.position, last.low))
+    }
+
+    /// Bytes of a tile that tasks are told to have brought before the task at a position runs, once it is
+    /// [settled](Constants::settle).
+    pub(crate) fn brought(
+        &self,
+        tile: u8,
+        position: usize,
+        offset: u64,
+        size: u64,
+    ) -> Option<Vec<u8>> {
+        Some(self.told.known(tile, position, offset, size)?.to_vec())
+    }
+
     /// The task at this position of the walk is a workload.
     pub(crate) fn compute(&mut self, position: usize, workload: Arc<Workload>) {
         self.workloads.push((position, workload));

@@ -1,13 +1,16 @@
 //! Tasks of the DPUs and of the SHAVEs.
 
-use super::{DPU_WORKLOAD, DYNAMIC_SHAPE, Lowering, SHAVE_ARGUMENTS, UNMAPPED};
+use super::counted::of_two_bytes;
+use super::{Cost, DPU_WORKLOAD, DYNAMIC_SHAPE, Lowering, SHAVE_ARGUMENTS, UNMAPPED};
 use crate::address::{self, Target};
 use crate::bytes::Record;
 use crate::dpu;
 use crate::kernels::{Accumulators, DpuTask, Invocation, Knowledge, PROFILE_BYTES, Work};
 use crate::schedule::{Fetched, Slice};
-use crate::shave;
-use chipless_model::{Buffer, BufferId, Finding, Kernel, MemoryKind, Pattern, Place, Role, Time};
+use crate::shave::{self, TensorRef};
+use chipless_model::{
+    Buffer, BufferId, ElementType, Finding, Kernel, MemoryKind, Pattern, Place, Role, Time,
+};
 use std::sync::Arc;
 
 impl<'i> Lowering<'_, 'i> {
@@ -55,7 +58,7 @@ impl<'i> Lowering<'_, 'i> {
         invariant: &Fetched,
         walked: usize,
         place: &Place,
-    ) -> Option<(Box<dyn Kernel + 'i>, Time, u64)> {
+    ) -> Option<(Box<dyn Kernel + 'i>, Cost)> {
         let (variant_bytes, invariant_bytes) =
             (self.bytes(variant.from), self.bytes(invariant.from));
         let workload = match dpu::Workload::decode(
@@ -104,7 +107,7 @@ impl<'i> Lowering<'_, 'i> {
             knowledge,
             profile,
         };
-        Some((Box::new(task), fixed, 0))
+        Some((Box::new(task), Cost::of(fixed)))
     }
 
     pub(super) fn invocation(
@@ -113,7 +116,7 @@ impl<'i> Lowering<'_, 'i> {
         invocation: &Fetched,
         range: &Fetched,
         place: &Place,
-    ) -> Option<(Box<dyn Kernel + 'i>, Time, u64)> {
+    ) -> Option<(Box<dyn Kernel + 'i>, Cost)> {
         let descriptors = self.in_cmx(tile, [invocation, range]);
         let (record, kernel) = (
             Record(self.bytes(invocation.from)),
@@ -148,8 +151,7 @@ impl<'i> Lowering<'_, 'i> {
                 cmx: self.cmx,
                 work,
             }),
-            fixed,
-            0,
+            Cost::of(fixed),
         ))
     }
 
@@ -226,17 +228,22 @@ impl<'i> Lowering<'_, 'i> {
         let machine = &self.options.machine;
         let (cost, bytes) = match work {
             Work::Known(invocation) => {
-                let bytes: u64 = invocation
-                    .outputs
+                let (inputs, outputs) = (&invocation.inputs, &invocation.outputs);
+                let is_wide = |t: &TensorRef| {
+                    matches!(t.shape.element, ElementType::Float32 | ElementType::Int32)
+                };
+                let wide = inputs
                     .iter()
-                    .filter_map(|t| t.pattern.bytes())
-                    .fold(0, u64::saturating_add);
+                    .take(1)
+                    .chain(outputs.iter().take(1))
+                    .any(is_wide);
+                let cost = machine.shave.operations.get(invocation.operation.name());
+                let bytes = outputs.first().map_or(0, |t| {
+                    let bytes = t.pattern.bytes().unwrap_or(0);
+                    of_two_bytes(bytes, t.shape.element.bits(), 2.0)
+                });
                 (
-                    machine
-                        .shave
-                        .operations
-                        .get(invocation.operation.name())
-                        .unwrap_or(&machine.shave.default),
+                    cost.filter(|_| !wide).unwrap_or(&machine.shave.default),
                     bytes,
                 )
             }

@@ -1,6 +1,7 @@
 //! From the loaded image to a program of the model.
 
 mod compute;
+mod counted;
 mod memories;
 mod places;
 mod transfer;
@@ -116,6 +117,8 @@ pub fn lower<'i>(
     lowering.interface(document, edge);
     lowering.syncs(&schedule);
     lowering.tasks(&schedule);
+    lowering.constants.settle();
+    lowering.counted();
     lowering.meant(&schedule);
     lowering.build.program.tensors = Some(tensors::of(
         &schedule,
@@ -146,6 +149,27 @@ pub fn lower<'i>(
         .build
         .finish()
         .map_err(|error| vec![schedule::rules::LIMIT.at(Place::file(), error.to_string())])
+}
+
+/// What a task costs.
+struct Cost {
+    /// Whatever else runs.
+    fixed: Time,
+    /// Bytes that a transfer moves.
+    moved: u64,
+    /// What they count as in time.
+    counted: u64,
+}
+
+impl Cost {
+    /// Of a task that is no transfer.
+    fn of(fixed: Time) -> Cost {
+        Cost {
+            fixed,
+            moved: 0,
+            counted: 0,
+        }
+    }
 }
 
 struct Lowering<'l, 'i> {
@@ -295,7 +319,7 @@ impl<'i> Lowering<'_, 'i> {
         let bytes = task.description.bytes();
         let name = format!("{}[{index}]", self.build.program.queues[queue].name);
         let place = self.place(bytes).at(name);
-        let (kernel, fixed, moved): (Box<dyn Kernel + 'i>, Time, u64) = match &task.description {
+        let (kernel, cost): (Box<dyn Kernel + 'i>, Cost) = match &task.description {
             Description::Dma { descriptor, bytes } => self.transfer(descriptor, *bytes, &place),
             Description::Dpu {
                 tile,
@@ -335,9 +359,9 @@ impl<'i> Lowering<'_, 'i> {
         let signals: Vec<Signal> = actions.map(Signal::on_completion).collect();
         let demand = Demand {
             resource: ResourceId::from_raw(0),
-            bytes: moved,
+            bytes: cost.moved,
         };
-        let demands: &[Demand] = if moved > 0 { &[demand] } else { &[] };
+        let demands: &[Demand] = if cost.moved > 0 { &[demand] } else { &[] };
         if !matches!(task.description, Description::Dpu { .. }) {
             self.arrivals(&*kernel, &task.description, walked);
         }
@@ -360,12 +384,17 @@ impl<'i> Lowering<'_, 'i> {
             waits: &waits,
             signals: &signals,
             demands,
-            fixed,
+            fixed: cost.fixed,
             location,
             label,
         });
         match added {
-            Ok(id) => self.ids[walked] = Some(id),
+            Ok(id) => {
+                self.ids[walked] = Some(id);
+                if cost.moved > 0 {
+                    self.build.program.counted.push(cost.counted);
+                }
+            }
             Err(error) => {
                 let finding = schedule::rules::LIMIT.at(place, error.to_string());
                 self.findings.push(finding);

@@ -1,6 +1,7 @@
 //! Tasks of the DMA engines.
 
-use super::Lowering;
+use super::counted::of_two_bytes;
+use super::{Cost, Lowering};
 use crate::address::{self, Target};
 use crate::dma::{Descriptor, Operation};
 use crate::kernels::{self, Source, Transfer};
@@ -13,7 +14,7 @@ impl<'i> Lowering<'_, 'i> {
         descriptor: &Descriptor,
         bytes: Slice,
         place: &Place,
-    ) -> (Box<dyn Kernel + 'i>, Time, u64) {
+    ) -> (Box<dyn Kernel + 'i>, Cost) {
         let machine = &self.options.machine;
         let mut name = "dma";
         let of_cmx = |cycles| Time::from_cycles(cycles, machine.clock.cmx());
@@ -110,7 +111,54 @@ impl<'i> Lowering<'_, 'i> {
             destinations,
             name,
         };
-        (Box::new(transfer), fixed, descriptor.moved())
+        let counted = if name == kernels::FETCH {
+            0
+        } else {
+            self.counts_as(descriptor)
+        };
+        let cost = Cost {
+            fixed,
+            moved: descriptor.moved(),
+            counted,
+        };
+        (Box::new(transfer), cost)
+    }
+
+    /// What the bytes of a transfer count as in time, as far as its own descriptor and the network's interface tell.
+    fn counts_as(&self, descriptor: &Descriptor) -> u64 {
+        let moved = descriptor.moved();
+        let Operation::Move {
+            source,
+            from,
+            destination,
+            to,
+            conversion,
+        } = &descriptor.operation
+        else {
+            return moved;
+        };
+        let dma = &self.options.machine.dma;
+        let ends =
+            [*source, *destination].map(|address| match address::resolve(self.image, address) {
+                Target::Section(section, _) => self.buffers[section],
+                _ => None,
+            });
+        let bytes = if conversion.is_some() {
+            // 32-bit numbers to or from 16-bit ones.
+            from.bytes().unwrap_or(0).min(to.bytes().unwrap_or(0))
+        } else {
+            let edge = &self.build.program.interface;
+            let mut ports = edge.inputs.iter().chain(&edge.outputs);
+            match ports.find(|port| ends.contains(&Some(port.buffer))) {
+                Some(port) => of_two_bytes(moved, port.element.bits(), dma.odd_element),
+                None => moved,
+            }
+        };
+        if ends.iter().all(Option::is_some) {
+            let each = dma.bytes_per_cycle * self.options.machine.clock.cmx() * 1e6;
+            return (bytes as f64 * each / dma.ddr_to_ddr_bytes_per_second).round() as u64;
+        }
+        bytes
     }
 }
 
