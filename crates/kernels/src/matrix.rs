@@ -9,6 +9,7 @@ use crate::prefetch::prefetch;
 use crate::{Error, Number, Update};
 use chipless_model::ElementType;
 use product::{Columns, Product, Rows, Then};
+pub use product::Panels;
 use std::ops::Range;
 
 pub(crate) mod product;

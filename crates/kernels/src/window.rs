@@ -5,7 +5,7 @@
 //! Every output is one chain of additions over the taps, row by row, whatever the number of threads.
 
 use crate::matrix::product::{Columns, Product, Rows};
-use crate::matrix::{Matrix, MatrixMut};
+use crate::matrix::{Matrix, MatrixMut, Panels};
 use crate::wide::{Body, wide};
 use crate::{Error, Number, Update};
 use rayon::prelude::*;
@@ -52,7 +52,6 @@ pub fn convolve<T: Number>(
     output: &mut [T::Sum],
     update: Update,
 ) -> Result<(), Error> {
-    window.check_input(input)?;
     check_length(
         "weights",
         &[
@@ -63,6 +62,40 @@ pub fn convolve<T: Number>(
         ],
         weights.len(),
     )?;
+    let depth = weights.len().checked_div(out_channels).unwrap_or(0);
+    let b = Columns::Transposed(Matrix::new(weights, out_channels, depth)?);
+    product(window, input, b, (out_channels, depth), output, update)
+}
+
+/// The same with weights that were [packed](Panels::transposed): a row for each output channel, `[j][i][c]`.
+pub fn convolve_packed<T: Number>(
+    window: &Window,
+    input: &[T],
+    weights: &Panels<T>,
+    output: &mut [T::Sum],
+    update: Update,
+) -> Result<(), Error> {
+    let out_channels = weights.columns();
+    check_length(
+        "weights",
+        &[window.kernel_y, window.kernel_x, window.channels],
+        weights.depth(),
+    )?;
+    let shape = (out_channels, weights.depth());
+    let b = Columns::Packed(weights);
+    product(window, input, b, shape, output, update)
+}
+
+/// A convolution as a product; the shape of B is columns and depth.
+fn product<T: Number>(
+    window: &Window,
+    input: &[T],
+    b: Columns<'_, T>,
+    (out_channels, depth): (usize, usize),
+    output: &mut [T::Sum],
+    update: Update,
+) -> Result<(), Error> {
+    window.check_input(input)?;
     check_length(
         "output",
         &[window.out_y, window.out_x, out_channels],
@@ -71,8 +104,14 @@ pub fn convolve<T: Number>(
     if output.is_empty() {
         return Ok(());
     }
-    let depth = weights.len() / out_channels;
-    let b = Columns::Transposed(Matrix::new(weights, out_channels, depth)?);
+    let rows = window.out_x * window.out_y;
+    let c = MatrixMut::new(output, rows, out_channels)?;
+    let then = update.into();
+    if window.sees_pixels() {
+        let a = Rows::Stored(Matrix::new(input, rows, depth)?);
+        Product { a, b, depth, then }.run(c);
+        return Ok(());
+    }
     let positions = Positions::new(window);
     let row_depth = depth.checked_div(window.kernel_y).unwrap_or(0);
     // Row `position` of the first operand is what the kernel sees there: `[j][i][c]`, padding being zero.
@@ -100,17 +139,8 @@ pub fn convolve<T: Number>(
             start = end;
         }
     };
-    let product = Product {
-        a: Rows::Made(&seen),
-        b,
-        depth,
-        then: update.into(),
-    };
-    product.run(MatrixMut::new(
-        output,
-        window.out_x * window.out_y,
-        out_channels,
-    )?);
+    let a = Rows::Made(&seen);
+    Product { a, b, depth, then }.run(c);
     Ok(())
 }
 
@@ -128,34 +158,80 @@ pub fn depthwise<T: Number>(
         &[window.channels, window.kernel_y, window.kernel_x],
         weights.len(),
     )?;
-    let taps = weights.len().checked_div(window.channels).unwrap_or(0);
-    // In the order of use: [j][i][c].
-    let by_tap: Vec<T> = (0..taps)
+    depthwise_by_tap(window, input, &by_tap(weights, window.channels), output, update)
+}
+
+/// Weights `[c][j][i]` in the order of use: `[j][i][c]`.
+pub fn by_tap<T: Number>(weights: &[T], channels: usize) -> Vec<T> {
+    let taps = weights.len().checked_div(channels).unwrap_or(0);
+    (0..taps)
         .flat_map(|tap| weights.iter().skip(tap).step_by(taps))
         .copied()
-        .collect();
-    let start = |sums: &mut [T::Sum]| clear(sums, update);
-    window.sweep(input, output, start, |sums, pixel, [i, j]| {
-        let weights = &by_tap[(j * window.kernel_x + i) * window.channels..][..window.channels];
-        for ((sum, value), weight) in sums.iter_mut().zip(pixel).zip(weights) {
-            *sum = value.multiply_add_to(*weight, *sum);
+        .collect()
+}
+
+/// The same as [`depthwise`] with weights in the [order of use](by_tap).
+pub fn depthwise_by_tap<T: Number>(
+    window: &Window,
+    input: &[T],
+    weights: &[T],
+    output: &mut [T::Sum],
+    update: Update,
+) -> Result<(), Error> {
+    check_length(
+        "weights",
+        &[window.kernel_y, window.kernel_x, window.channels],
+        weights.len(),
+    )?;
+    window.sweep(input, output, |pixel, taps| {
+        // The sums of some channels stay in registers while all taps are added, in the order of these.
+        let channels = window.channels;
+        let whole = channels - channels % CHANNELS;
+        for first in (0..whole).step_by(CHANNELS) {
+            let Some(place) = pixel[first..].first_chunk_mut::<CHANNELS>() else {
+                break;
+            };
+            let mut sums = if update == Update::Set {
+                [T::Sum::default(); CHANNELS]
+            } else {
+                *place
+            };
+            taps.each(|values, [i, j]| {
+                let weights = &weights[(j * window.kernel_x + i) * channels + first..];
+                let pair = (
+                    values[first..].first_chunk::<CHANNELS>(),
+                    weights.first_chunk::<CHANNELS>(),
+                );
+                if let (Some(values), Some(weights)) = pair {
+                    for c in 0..CHANNELS {
+                        sums[c] = values[c].multiply_add_to(weights[c], sums[c]);
+                    }
+                }
+            });
+            *place = sums;
         }
+        let rest = &mut pixel[whole..];
+        clear(rest, update);
+        taps.each(|values, [i, j]| {
+            let weights = &weights[(j * window.kernel_x + i) * channels..][whole..channels];
+            for ((sum, value), weight) in rest.iter_mut().zip(&values[whole..]).zip(weights) {
+                *sum = value.multiply_add_to(*weight, *sum);
+            }
+        });
     })
 }
 
 /// The largest input under each tap: input `[y][x][c]`, output `[y][x][c]`. Where there is nothing but padding, negative
 /// infinity or the least integer. NaN is passed over.
 pub fn pool_max<T: Number>(window: &Window, input: &[T], output: &mut [T]) -> Result<(), Error> {
-    window.sweep(
-        input,
-        output,
-        |largest| largest.fill(T::LOWEST),
-        |largest, pixel, _| {
+    window.sweep(input, output, |largest, taps| {
+        largest.fill(T::LOWEST);
+        taps.each(|pixel, _| {
             for (largest, value) in largest.iter_mut().zip(pixel) {
                 *largest = if *value > *largest { *value } else { *largest };
             }
-        },
-    )
+        });
+    })
 }
 
 /// The sum of the inputs under the taps: input `[y][x][c]`, output `[y][x][c]`.
@@ -165,16 +241,14 @@ pub fn pool_sum<T: Number>(
     output: &mut [T::Sum],
     update: Update,
 ) -> Result<(), Error> {
-    window.sweep(
-        input,
-        output,
-        |sums| clear(sums, update),
-        |sums, pixel, _| {
+    window.sweep(input, output, |sums, taps| {
+        clear(sums, update);
+        taps.each(|pixel, _| {
             for (sum, value) in sums.iter_mut().zip(pixel) {
                 *sum = value.add_to(*sum);
             }
-        },
-    )
+        });
+    })
 }
 
 fn clear<S: Copy + Default>(sums: &mut [S], update: Update) {
@@ -200,6 +274,9 @@ fn check_length(operand: &'static str, shape: &[usize], found: usize) -> Result<
     }
 }
 
+/// Channels whose sums a depthwise convolution holds in registers: enough of them to hide how long an addition takes.
+const CHANNELS: usize = 32;
+
 /// Numbers read from which on threads are worth it.
 const PARALLEL: usize = 1 << 18;
 
@@ -212,19 +289,24 @@ impl Window {
         )
     }
 
+    /// Whether each output sees one pixel of the input, in the order of these.
+    fn sees_pixels(&self) -> bool {
+        (self.kernel_x, self.kernel_y, self.pad_left, self.pad_up) == (1, 1, 0, 0)
+            && (self.stride_x, self.stride_y) == (1, 1)
+            && (self.size_x, self.size_y) == (self.out_x, self.out_y)
+    }
+
     fn row<'a, T>(&self, input: &'a [T], y: usize) -> &'a [T] {
         let size = self.size_x * self.channels;
         &input[y * size..][..size]
     }
 
-    /// Calls `start` for each pixel of the output and then `step` for each tap `[i, j]` inside the input, with the output's
-    /// pixel, the input's and the tap.
+    /// Calls `step` for each pixel of the output, with the taps of it that lie inside the input.
     fn sweep<T: Sync, S: Send>(
         &self,
         input: &[T],
         output: &mut [S],
-        start: impl Fn(&mut [S]) + Sync,
-        step: impl Fn(&mut [S], &[T], [usize; 2]) + Sync,
+        step: impl Fn(&mut [S], Taps<'_, T>) + Sync,
     ) -> Result<(), Error> {
         self.check_input(input)?;
         check_length(
@@ -243,7 +325,6 @@ impl Window {
                 across: &positions.x,
                 down,
                 pixels,
-                start: &start,
                 step: &step,
             });
         };
@@ -263,19 +344,16 @@ impl Window {
 }
 
 /// A row of output pixels and what [`Window::sweep`] does with it.
-struct Row<'a, T, S, Start, Step> {
+struct Row<'a, T, S, Step> {
     window: &'a Window,
     input: &'a [T],
     across: &'a [Position],
     down: &'a Position,
     pixels: &'a mut [S],
-    start: &'a Start,
     step: &'a Step,
 }
 
-impl<T, S, Start: Fn(&mut [S]), Step: Fn(&mut [S], &[T], [usize; 2])> Body
-    for Row<'_, T, S, Start, Step>
-{
+impl<T, S, Step: Fn(&mut [S], Taps<'_, T>)> Body for Row<'_, T, S, Step> {
     #[allow(
         clippy::inline_always,
         reason = "the body must end up inside the function that enables the vector instructions"
@@ -283,17 +361,40 @@ impl<T, S, Start: Fn(&mut [S]), Step: Fn(&mut [S], &[T], [usize; 2])> Body
     #[inline(always)]
     fn run(self) {
         let channels = self.window.channels;
-        for (across, pixel) in self
-            .across
-            .iter()
-            .zip(self.pixels.chunks_exact_mut(channels))
-        {
-            (self.start)(pixel);
-            for (j, y) in self.down.taps.clone().zip(self.down.first..) {
-                let row = &self.window.row(self.input, y)[across.first * channels..];
-                for (i, value) in across.taps.clone().zip(row.chunks_exact(channels)) {
-                    (self.step)(pixel, value, [i, j]);
-                }
+        let pixels = self.pixels.chunks_exact_mut(channels);
+        for (across, pixel) in self.across.iter().zip(pixels) {
+            let taps = Taps {
+                window: self.window,
+                input: self.input,
+                across,
+                down: self.down,
+            };
+            (self.step)(pixel, taps);
+        }
+    }
+}
+
+/// The taps of one output that lie inside the input.
+struct Taps<'a, T> {
+    window: &'a Window,
+    input: &'a [T],
+    across: &'a Position,
+    down: &'a Position,
+}
+
+impl<T> Taps<'_, T> {
+    /// Calls with the input's pixel under each tap `[i, j]`, row by row.
+    #[allow(
+        clippy::inline_always,
+        reason = "the body must end up inside the function that enables the vector instructions"
+    )]
+    #[inline(always)]
+    fn each(&self, mut visit: impl FnMut(&[T], [usize; 2])) {
+        let (across, down, channels) = (self.across, self.down, self.window.channels);
+        for (j, y) in down.taps.clone().zip(down.first..) {
+            let row = &self.window.row(self.input, y)[across.first * channels..];
+            for (i, value) in across.taps.clone().zip(row.chunks_exact(channels)) {
+                visit(value, [i, j]);
             }
         }
     }

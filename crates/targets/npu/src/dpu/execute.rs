@@ -4,6 +4,7 @@ use super::geometry::Axes;
 use super::post::Elements;
 use super::weights::Entry;
 use super::workload::{ACCUMULATORS, Workload};
+use chipless_kernels::room;
 use chipless_model::{Fault, Kind};
 
 /// The tiles' memories, as a workload sees them.
@@ -133,7 +134,11 @@ impl Workload {
         let elements = self.finish(sums, &table)?;
         match elements {
             Elements::One(elements) => self.output.write(self.tile, &elements, memory),
-            Elements::Two(elements) => self.output.write(self.tile, &elements, memory),
+            Elements::Two(elements) => {
+                let written = self.output.write(self.tile, &elements, memory);
+                room::give(elements);
+                written
+            }
             Elements::Four(elements) => self.output.write(self.tile, &elements, memory),
         }
     }

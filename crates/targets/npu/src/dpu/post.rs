@@ -10,8 +10,15 @@ use super::weights::Entry;
 use super::workload::{DecodeError, Operation};
 use crate::generation::PostStages;
 use chipless_kernels::cast::{Rounding, encode_f32};
+use chipless_kernels::{room, wide};
 use chipless_model::{ElementType, Fault, Kind};
 use half::f16;
+
+/// Sums that go through the stages together: they stay in the first-level cache.
+const BLOCK: usize = 2048;
+
+/// Biases and scales of fewer channels are repeated.
+const VECTOR: usize = 128;
 
 /// How sums become elements.
 #[derive(Clone, Debug)]
@@ -392,7 +399,7 @@ impl Post {
     /// Float sums `[y][x][z]`, `table.len()` or else `channels` to a pixel, as elements.
     pub(super) fn floats(
         &self,
-        mut sums: Vec<f32>,
+        sums: Vec<f32>,
         channels: usize,
         table: &[Entry],
     ) -> Result<Elements, Fault> {
@@ -401,10 +408,7 @@ impl Post {
                 Ok(Elements::Two(encode(*format, &sums)?))
             }
             Post::Bypass { format } => Ok(Elements::One(encode(*format, &sums)?)),
-            Post::Float(post) => {
-                post.scale_and_slope(&mut sums, channels, table);
-                post.convert(sums)
-            }
+            Post::Float(post) => post.elements(sums, channels, table),
             Post::Integer(_) | Post::Unknown { .. } => {
                 Err(Fault::unsupported("float sums in the integer PPE"))
             }
@@ -465,64 +469,152 @@ impl Post {
     }
 }
 
+/// Bias and scale of some pixels' channels, one after the other; or one of each for all.
+enum Scales {
+    All(f32, f32),
+    Each(Vec<f32>, Vec<f32>),
+}
+
+impl Scales {
+    /// Replaces each sum by what `finish` makes of it, its bias and its scale. The sums begin with the first channel of a pixel.
+    fn apply(&self, sums: &mut [f32], finish: impl Fn(f32, f32, f32) -> f32) {
+        match self {
+            Scales::All(bias, scale) => {
+                let (bias, scale) = (*bias, *scale);
+                wide(move || {
+                    for sum in sums {
+                        *sum = finish(*sum, bias, scale);
+                    }
+                });
+            }
+            Scales::Each(biases, scales) => wide(move || {
+                for pixels in sums.chunks_mut(biases.len().max(1)) {
+                    for ((sum, bias), scale) in pixels.iter_mut().zip(biases).zip(scales) {
+                        *sum = finish(*sum, *bias, *scale);
+                    }
+                }
+            }),
+        }
+    }
+}
+
 impl FloatPost {
-    fn scale_and_slope(&self, sums: &mut [f32], channels: usize, table: &[Entry]) {
-        let finish = |sum: f32, bias: f32, scale: f32| {
-            let value = sum + bias;
-            match self.slope {
-                Some(Slope::ForScale(slope)) if value < 0.0 => value * slope,
-                Some(Slope::OfScaled(slope)) if value * scale < 0.0 => value * scale * slope,
-                _ => value * scale,
+    /// Sums `[y][x][z]` as elements, some pixels at a time, so that they stay in the cache from step to step.
+    fn elements(
+        &self,
+        mut sums: Vec<f32>,
+        channels: usize,
+        table: &[Entry],
+    ) -> Result<Elements, Fault> {
+        // So few channels are no loop for a vector.
+        let together = (VECTOR / channels.max(1)).max(1);
+        let scales = match self.scale {
+            Some((bias, scale)) => Scales::All(bias, scale),
+            None => {
+                let (biases, scales): (Vec<f32>, Vec<f32>) = table
+                    .iter()
+                    .map(|e| (f32::from_bits(e.bias), f32::from_bits(e.scale)))
+                    .unzip();
+                Scales::Each(biases.repeat(together), scales.repeat(together))
             }
         };
-        if let Some((bias, scale)) = self.scale {
-            for sum in sums {
-                *sum = finish(*sum, bias, scale);
+        let pixels = together * channels.max(1);
+        let block = pixels * (BLOCK / pixels).max(1);
+        if let FloatTarget::Float16 { saturate, flush } = self.target {
+            let mut halves = room::take::<[u8; 2]>(sums.len());
+            for (sums, halves) in sums.chunks_mut(block).zip(halves.chunks_mut(block)) {
+                self.scale_and_slope(sums, &scales);
+                self.limit(sums);
+                self.halves(sums, saturate, flush, halves)?;
             }
-            return;
+            room::give(sums);
+            return Ok(Elements::Two(halves));
         }
-        let (biases, scales): (Vec<f32>, Vec<f32>) = table
-            .iter()
-            .map(|e| (f32::from_bits(e.bias), f32::from_bits(e.scale)))
-            .unzip();
-        for pixel in sums.chunks_exact_mut(channels) {
-            for ((sum, bias), scale) in pixel.iter_mut().zip(&biases).zip(&scales) {
-                *sum = finish(*sum, *bias, *scale);
-            }
+        for sums in sums.chunks_mut(block) {
+            self.scale_and_slope(sums, &scales);
+            self.limit(sums);
+        }
+        self.convert(sums)
+    }
+
+    fn scale_and_slope(&self, sums: &mut [f32], scales: &Scales) {
+        match self.slope {
+            None => scales.apply(sums, |sum, bias, scale| (sum + bias) * scale),
+            // Both products, so that there is nothing to branch on.
+            Some(Slope::ForScale(slope)) => scales.apply(sums, move |sum, bias, scale| {
+                let value = sum + bias;
+                let (sloped, scaled) = (value * slope, value * scale);
+                if value < 0.0 { sloped } else { scaled }
+            }),
+            Some(Slope::OfScaled(slope)) => scales.apply(sums, move |sum, bias, scale| {
+                let value = (sum + bias) * scale;
+                let sloped = value * slope;
+                if value < 0.0 { sloped } else { value }
+            }),
         }
     }
 
-    fn convert(&self, mut values: Vec<f32>) -> Result<Elements, Fault> {
-        if let Some((low, high)) = self.limits {
-            // Not `clamp`, which panics where the limits cross; a NaN stays one, an infinity what it is where there is no limit.
-            for value in &mut values {
-                if *value < low && low > f32::MIN {
-                    *value = low;
-                } else if *value > high && high < f32::MAX {
-                    *value = high;
-                }
-            }
+    fn limit(&self, values: &mut [f32]) {
+        let Some((low, high)) = self.limits else {
+            return;
+        };
+        // Not `clamp`, which panics where the limits cross; a NaN stays one, an infinity what it is where there is no limit.
+        let (has_low, has_high) = (low > f32::MIN, high < f32::MAX);
+        if !has_low && !has_high {
+            return;
         }
+        let (below, above) = (
+            if has_low { low } else { f32::NEG_INFINITY },
+            if has_high { high } else { f32::INFINITY },
+        );
+        wide(move || {
+            for value in values {
+                let bounded = if *value > above { above } else { *value };
+                *value = if *value < below { below } else { bounded };
+            }
+        });
+    }
+
+    fn halves(
+        &self,
+        values: &mut [f32],
+        saturate: bool,
+        flush: bool,
+        halves: &mut [[u8; 2]],
+    ) -> Result<(), Fault> {
+        if saturate {
+            let limit = f16::MAX.to_f32();
+            let values = &mut *values;
+            wide(move || {
+                for value in values {
+                    *value = value.clamp(-limit, limit);
+                }
+            });
+        }
+        let bytes = halves.as_flattened_mut();
+        encode_f32(ElementType::Float16, values, Rounding::NearestEven, bytes)
+            .map_err(|e| Fault::program(format!("results: {e}")))?;
+        if flush {
+            self.clamp_patterns(halves, |pattern| match pattern & 0x7c00 {
+                0 => pattern & -0x8000,
+                _ => pattern,
+            });
+        } else {
+            self.clamp_patterns(halves, |pattern| pattern);
+        }
+        Ok(())
+    }
+
+    /// Values as anything but halves.
+    fn convert(&self, mut values: Vec<f32>) -> Result<Elements, Fault> {
         match &self.target {
             FloatTarget::Float32 => {
                 let clamp = |v: f32| (v.to_bits() as i32).min(self.high_clamp).to_le_bytes();
                 Ok(Elements::Four(values.into_iter().map(clamp).collect()))
             }
             FloatTarget::Float16 { saturate, flush } => {
-                if *saturate {
-                    let limit = f16::MAX.to_f32();
-                    for value in &mut values {
-                        *value = value.clamp(-limit, limit);
-                    }
-                }
-                let mut halves = encode(ElementType::Float16, &values)?;
-                self.clamp_patterns(&mut halves, |pattern| {
-                    if *flush && pattern & 0x7c00 == 0 {
-                        pattern & -0x8000
-                    } else {
-                        pattern
-                    }
-                });
+                let mut halves = vec![[0; 2]; values.len()];
+                self.halves(&mut values, *saturate, *flush, &mut halves)?;
                 Ok(Elements::Two(halves))
             }
             FloatTarget::BFloat16 { nearest } => {
@@ -560,10 +652,13 @@ impl FloatPost {
     }
 
     fn clamp_patterns(&self, halves: &mut [[u8; 2]], flush: impl Fn(i16) -> i16) {
-        for half in halves {
-            let pattern = i32::from(flush(i16::from_le_bytes(*half))).min(self.high_clamp);
-            *half = (pattern as i16).to_le_bytes();
-        }
+        let high = self.high_clamp;
+        wide(move || {
+            for half in halves {
+                let pattern = i32::from(flush(i16::from_le_bytes(*half))).min(high);
+                *half = (pattern as i16).to_le_bytes();
+            }
+        });
     }
 }
 
