@@ -8,8 +8,8 @@ use crate::cast::decode_f32;
 use crate::prefetch::prefetch;
 use crate::{Error, Number, Update};
 use chipless_model::ElementType;
-use product::{Columns, Product, Rows, Then};
 pub use product::Panels;
+use product::{Columns, Product, Rows, Then};
 use std::ops::Range;
 
 pub(crate) mod product;

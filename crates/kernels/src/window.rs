@@ -158,7 +158,13 @@ pub fn depthwise<T: Number>(
         &[window.channels, window.kernel_y, window.kernel_x],
         weights.len(),
     )?;
-    depthwise_by_tap(window, input, &by_tap(weights, window.channels), output, update)
+    depthwise_by_tap(
+        window,
+        input,
+        &by_tap(weights, window.channels),
+        output,
+        update,
+    )
 }
 
 /// Weights `[c][j][i]` in the order of use: `[j][i][c]`.
@@ -183,55 +189,90 @@ pub fn depthwise_by_tap<T: Number>(
         &[window.kernel_y, window.kernel_x, window.channels],
         weights.len(),
     )?;
-    window.sweep(input, output, |pixel, taps| {
-        // The sums of some channels stay in registers while all taps are added, in the order of these.
-        let channels = window.channels;
-        let whole = channels - channels % CHANNELS;
-        for first in (0..whole).step_by(CHANNELS) {
-            let Some(place) = pixel[first..].first_chunk_mut::<CHANNELS>() else {
-                break;
-            };
-            let mut sums = if update == Update::Set {
-                [T::Sum::default(); CHANNELS]
-            } else {
-                *place
-            };
-            taps.each(|values, [i, j]| {
-                let weights = &weights[(j * window.kernel_x + i) * channels + first..];
-                let pair = (
-                    values[first..].first_chunk::<CHANNELS>(),
-                    weights.first_chunk::<CHANNELS>(),
-                );
-                if let (Some(values), Some(weights)) = pair {
-                    for c in 0..CHANNELS {
-                        sums[c] = values[c].multiply_add_to(weights[c], sums[c]);
-                    }
-                }
-            });
-            *place = sums;
-        }
-        let rest = &mut pixel[whole..];
-        clear(rest, update);
+    let step = Depthwise {
+        weights,
+        width: window.kernel_x,
+        update,
+    };
+    window.sweep(input, output, step)
+}
+
+/// What a convolution does to each pixel of which each channel stands by itself; weights are in the order of use.
+struct Depthwise<'a, T> {
+    weights: &'a [T],
+    /// Taps of a row of the kernel.
+    width: usize,
+    update: Update,
+}
+
+impl<T: Number> Depthwise<'_, T> {
+    /// The sums of some channels, which stay in registers while all taps are added, in the order of these.
+    #[allow(clippy::inline_always, reason = "as of `Row`")]
+    #[inline(always)]
+    fn sums<const COUNT: usize>(&self, first: usize, pixel: &mut [T::Sum], taps: &Taps<'_, T>) {
+        let channels = taps.window.channels;
+        let Some(place) = pixel[first..].first_chunk_mut::<COUNT>() else {
+            return;
+        };
+        let mut sums = if self.update == Update::Set {
+            [T::Sum::default(); COUNT]
+        } else {
+            *place
+        };
         taps.each(|values, [i, j]| {
-            let weights = &weights[(j * window.kernel_x + i) * channels..][whole..channels];
-            for ((sum, value), weight) in rest.iter_mut().zip(&values[whole..]).zip(weights) {
-                *sum = value.multiply_add_to(*weight, *sum);
+            let weights = &self.weights[(j * self.width + i) * channels + first..];
+            let values = values[first..].first_chunk::<COUNT>();
+            if let (Some(values), Some(weights)) = (values, weights.first_chunk::<COUNT>()) {
+                for c in 0..COUNT {
+                    sums[c] = values[c].multiply_add_to(weights[c], sums[c]);
+                }
             }
         });
-    })
+        *place = sums;
+    }
+}
+
+impl<T: Number> Step<T, T::Sum> for Depthwise<'_, T> {
+    #[allow(clippy::inline_always, reason = "as of `Row`")]
+    #[inline(always)]
+    fn pixel(&self, pixel: &mut [T::Sum], taps: &Taps<'_, T>) {
+        let channels = taps.window.channels;
+        let mut first = 0;
+        while first + CHANNELS <= channels {
+            self.sums::<CHANNELS>(first, pixel, taps);
+            first += CHANNELS;
+        }
+        while first + 8 <= channels {
+            self.sums::<8>(first, pixel, taps);
+            first += 8;
+        }
+        while first < channels {
+            self.sums::<1>(first, pixel, taps);
+            first += 1;
+        }
+    }
 }
 
 /// The largest input under each tap: input `[y][x][c]`, output `[y][x][c]`. Where there is nothing but padding, negative
 /// infinity or the least integer. NaN is passed over.
 pub fn pool_max<T: Number>(window: &Window, input: &[T], output: &mut [T]) -> Result<(), Error> {
-    window.sweep(input, output, |largest, taps| {
+    window.sweep(input, output, Largest)
+}
+
+/// The largest of each channel.
+struct Largest;
+
+impl<T: Number> Step<T, T> for Largest {
+    #[allow(clippy::inline_always, reason = "as of `Row`")]
+    #[inline(always)]
+    fn pixel(&self, largest: &mut [T], taps: &Taps<'_, T>) {
         largest.fill(T::LOWEST);
         taps.each(|pixel, _| {
             for (largest, value) in largest.iter_mut().zip(pixel) {
                 *largest = if *value > *largest { *value } else { *largest };
             }
         });
-    })
+    }
 }
 
 /// The sum of the inputs under the taps: input `[y][x][c]`, output `[y][x][c]`.
@@ -241,19 +282,24 @@ pub fn pool_sum<T: Number>(
     output: &mut [T::Sum],
     update: Update,
 ) -> Result<(), Error> {
-    window.sweep(input, output, |sums, taps| {
-        clear(sums, update);
+    window.sweep(input, output, Sum(update))
+}
+
+/// The sum of each channel.
+struct Sum(Update);
+
+impl<T: Number> Step<T, T::Sum> for Sum {
+    #[allow(clippy::inline_always, reason = "as of `Row`")]
+    #[inline(always)]
+    fn pixel(&self, sums: &mut [T::Sum], taps: &Taps<'_, T>) {
+        if self.0 == Update::Set {
+            sums.fill(T::Sum::default());
+        }
         taps.each(|pixel, _| {
             for (sum, value) in sums.iter_mut().zip(pixel) {
                 *sum = value.add_to(*sum);
             }
         });
-    })
-}
-
-fn clear<S: Copy + Default>(sums: &mut [S], update: Update) {
-    if update == Update::Set {
-        sums.fill(S::default());
     }
 }
 
@@ -301,12 +347,12 @@ impl Window {
         &input[y * size..][..size]
     }
 
-    /// Calls `step` for each pixel of the output, with the taps of it that lie inside the input.
+    /// Does `step` for each pixel of the output, with the taps of it that lie inside the input.
     fn sweep<T: Sync, S: Send>(
         &self,
         input: &[T],
         output: &mut [S],
-        step: impl Fn(&mut [S], Taps<'_, T>) + Sync,
+        step: impl Step<T, S>,
     ) -> Result<(), Error> {
         self.check_input(input)?;
         check_length(
@@ -343,17 +389,22 @@ impl Window {
     }
 }
 
+/// What is done for each pixel of an output. Not a closure: of these nobody knows whether they are inlined.
+trait Step<T, S>: Sync {
+    fn pixel(&self, pixel: &mut [S], taps: &Taps<'_, T>);
+}
+
 /// A row of output pixels and what [`Window::sweep`] does with it.
-struct Row<'a, T, S, Step> {
+struct Row<'a, T, S, Act> {
     window: &'a Window,
     input: &'a [T],
     across: &'a [Position],
     down: &'a Position,
     pixels: &'a mut [S],
-    step: &'a Step,
+    step: &'a Act,
 }
 
-impl<T, S, Step: Fn(&mut [S], Taps<'_, T>)> Body for Row<'_, T, S, Step> {
+impl<T, S, Act: Step<T, S>> Body for Row<'_, T, S, Act> {
     #[allow(
         clippy::inline_always,
         reason = "the body must end up inside the function that enables the vector instructions"
@@ -369,7 +420,7 @@ impl<T, S, Step: Fn(&mut [S], Taps<'_, T>)> Body for Row<'_, T, S, Step> {
                 across,
                 down: self.down,
             };
-            (self.step)(pixel, taps);
+            self.step.pixel(pixel, &taps);
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::formats::Element;
 use super::geometry::Slide;
+use super::kept::Prepared;
 use super::weights::Entry;
 use super::workload::{Operation, Workload};
-use super::kept::Prepared;
 use chipless_kernels::window::{self, Window};
 use chipless_kernels::{Update, room, wide};
 use chipless_model::Fault;
@@ -85,7 +85,9 @@ impl Workload {
         let group = (DENSE_WEIGHTS / each).max(1);
         for (number, entries) in table.chunks(group).enumerate() {
             let first = number * group;
-            let kept = self.weights.prepare::<T>(tile, entries, first, each, false)?;
+            let kept = self
+                .weights
+                .prepare::<T>(tile, entries, first, each, false)?;
             let Prepared::Panels(panels) = &kept.prepared else {
                 continue;
             };
