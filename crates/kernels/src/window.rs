@@ -197,6 +197,27 @@ pub fn depthwise_by_tap<T: Number>(
     window.sweep(input, output, step)
 }
 
+/// Does something with the input's pixel under each tap `[i, j]` inside the input, row by row. Not a function that takes a closure: of these
+/// nobody knows whether they are inlined, and compiled for vectors.
+macro_rules! each_tap {
+    ($taps:expr, |$pixel:pat_param, $tap:pat_param| $body:expr) => {
+        let Taps {
+            window,
+            input,
+            across,
+            down,
+        } = *$taps;
+        for (j, y) in down.taps.clone().zip(down.first..) {
+            let row = &window.row(input, y)[across.first * window.channels..];
+            let pixels = row.chunks_exact(window.channels);
+            for (i, $pixel) in across.taps.clone().zip(pixels) {
+                let $tap = [i, j];
+                $body
+            }
+        }
+    };
+}
+
 /// What a convolution does to each pixel of which each channel stands by itself; weights are in the order of use.
 struct Depthwise<'a, T> {
     weights: &'a [T],
@@ -219,7 +240,7 @@ impl<T: Number> Depthwise<'_, T> {
         } else {
             *place
         };
-        taps.each(|values, [i, j]| {
+        each_tap!(taps, |values, [i, j]| {
             let weights = &self.weights[(j * self.width + i) * channels + first..];
             let values = values[first..].first_chunk::<COUNT>();
             if let (Some(values), Some(weights)) = (values, weights.first_chunk::<COUNT>()) {
@@ -267,7 +288,7 @@ impl<T: Number> Step<T, T> for Largest {
     #[inline(always)]
     fn pixel(&self, largest: &mut [T], taps: &Taps<'_, T>) {
         largest.fill(T::LOWEST);
-        taps.each(|pixel, _| {
+        each_tap!(taps, |pixel, _| {
             for (largest, value) in largest.iter_mut().zip(pixel) {
                 *largest = if *value > *largest { *value } else { *largest };
             }
@@ -295,7 +316,7 @@ impl<T: Number> Step<T, T::Sum> for Sum {
         if self.0 == Update::Set {
             sums.fill(T::Sum::default());
         }
-        taps.each(|pixel, _| {
+        each_tap!(taps, |pixel, _| {
             for (sum, value) in sums.iter_mut().zip(pixel) {
                 *sum = value.add_to(*sum);
             }
@@ -389,7 +410,7 @@ impl Window {
     }
 }
 
-/// What is done for each pixel of an output. Not a closure: of these nobody knows whether they are inlined.
+/// What is done for each pixel of an output. Not a closure, as of [`each_tap`].
 trait Step<T, S>: Sync {
     fn pixel(&self, pixel: &mut [S], taps: &Taps<'_, T>);
 }
@@ -426,29 +447,12 @@ impl<T, S, Act: Step<T, S>> Body for Row<'_, T, S, Act> {
 }
 
 /// The taps of one output that lie inside the input.
+#[derive(Clone, Copy)]
 struct Taps<'a, T> {
     window: &'a Window,
     input: &'a [T],
     across: &'a Position,
     down: &'a Position,
-}
-
-impl<T> Taps<'_, T> {
-    /// Calls with the input's pixel under each tap `[i, j]`, row by row.
-    #[allow(
-        clippy::inline_always,
-        reason = "the body must end up inside the function that enables the vector instructions"
-    )]
-    #[inline(always)]
-    fn each(&self, mut visit: impl FnMut(&[T], [usize; 2])) {
-        let (across, down, channels) = (self.across, self.down, self.window.channels);
-        for (j, y) in down.taps.clone().zip(down.first..) {
-            let row = &self.window.row(self.input, y)[across.first * channels..];
-            for (i, value) in across.taps.clone().zip(row.chunks_exact(channels)) {
-                visit(value, [i, j]);
-            }
-        }
-    }
 }
 
 /// The taps of one output position, along one side, that lie inside the input.
