@@ -2,6 +2,8 @@
 //! what many tasks do with them, since it clears every page, and so does whoever asks for zeros.
 
 use std::cell::RefCell;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// Buffers of a thread that are kept, at most.
 const KEPT: usize = 8;
@@ -11,19 +13,19 @@ const LARGEST: usize = 8 << 20;
 
 /// Elements whose buffers are kept.
 pub trait Element: Copy + Default + 'static {
-    /// Lends the buffers of this thread.
+    /// Lends the buffers of this thread; `None` where the thread is about to end.
     #[doc(hidden)]
-    fn with_rooms<R>(act: impl FnOnce(&RefCell<Vec<Vec<Self>>>) -> R) -> R;
+    fn with_buffers<R>(act: impl FnOnce(&RefCell<Vec<Vec<Self>>>) -> R) -> Option<R>;
 }
 
 macro_rules! element {
     ($($element:ty)+) => {
         $(impl Element for $element {
-            fn with_rooms<R>(act: impl FnOnce(&RefCell<Vec<Vec<$element>>>) -> R) -> R {
+            fn with_buffers<R>(act: impl FnOnce(&RefCell<Vec<Vec<$element>>>) -> R) -> Option<R> {
                 thread_local! {
-                    static ROOMS: RefCell<Vec<Vec<$element>>> = RefCell::default();
+                    static BUFFERS: RefCell<Vec<Vec<$element>>> = RefCell::default();
                 }
-                ROOMS.with(act)
+                BUFFERS.try_with(act).ok()
             }
         })+
     };
@@ -31,46 +33,102 @@ macro_rules! element {
 
 element!(f32 f64 i16 i32 i64 u8 [u8; 1] [u8; 2] [u8; 4]);
 
-/// A number of elements, whatever they are: whoever takes them writes each before it reads it.
-pub fn take<T: Element>(size: usize) -> Vec<T> {
-    let mut room = T::with_rooms(|rooms| {
-        let mut rooms = rooms.borrow_mut();
-        // The smallest that is large enough, or else the largest.
-        let fits = (0..rooms.len()).min_by_key(|i| {
-            let capacity = rooms[*i].capacity();
-            (capacity < size, capacity.abs_diff(size))
+/// A number of elements in a buffer that the thread keeps when they are dropped.
+pub struct Room<T: Element> {
+    /// At least as many.
+    buffer: Vec<T>,
+    size: usize,
+}
+
+impl<T: Element> Room<T> {
+    /// A number of elements, whatever they are: whoever takes them writes each before it reads it.
+    pub fn take(size: usize) -> Room<T> {
+        let found = T::with_buffers(|buffers| {
+            let mut buffers = buffers.borrow_mut();
+            // The smallest that is large enough, or else the largest.
+            let fits = (0..buffers.len()).min_by_key(|i| {
+                let length = buffers[*i].len();
+                (length < size, length.abs_diff(size))
+            });
+            fits.map(|i| buffers.swap_remove(i))
         });
-        fits.map(|i| rooms.swap_remove(i)).unwrap_or_default()
-    });
-    if room.capacity() < size {
-        // Nothing is to be copied.
-        room.clear();
-    }
-    room.truncate(size);
-    room.resize(size, T::default());
-    room
-}
-
-/// The same, all of them zero.
-pub fn take_zeros<T: Element>(size: usize) -> Vec<T> {
-    let mut room = take(size);
-    room.fill(T::default());
-    room
-}
-
-/// Gives elements back that are not needed any more.
-pub fn give<T: Element>(room: Vec<T>) {
-    if room.capacity() == 0 || room.capacity() > LARGEST {
-        return;
-    }
-    T::with_rooms(|rooms| {
-        let mut rooms = rooms.borrow_mut();
-        rooms.push(room);
-        if rooms.len() > KEPT {
-            let smallest = (0..rooms.len()).min_by_key(|i| rooms[*i].capacity());
-            smallest.map(|i| rooms.swap_remove(i));
+        let mut buffer = found.flatten().unwrap_or_default();
+        if buffer.len() < size {
+            buffer = vec![T::default(); size];
         }
-    });
+        Room { buffer, size }
+    }
+
+    /// The same, all of them zero.
+    pub fn zeros(size: usize) -> Room<T> {
+        let mut room = Room::take(size);
+        room.fill(T::default());
+        room
+    }
+
+    /// Leaves out all but the first ones.
+    pub fn truncate(&mut self, size: usize) {
+        self.size = self.size.min(size);
+    }
+}
+
+impl<T: Element> Drop for Room<T> {
+    fn drop(&mut self) {
+        let buffer = std::mem::take(&mut self.buffer);
+        if buffer.is_empty() || buffer.len() > LARGEST {
+            return;
+        }
+        _ = T::with_buffers(|buffers| {
+            let mut buffers = buffers.borrow_mut();
+            buffers.push(buffer);
+            if buffers.len() > KEPT {
+                let smallest = (0..buffers.len()).min_by_key(|i| buffers[*i].len());
+                smallest.map(|i| buffers.swap_remove(i));
+            }
+        });
+    }
+}
+
+impl<T: Element> Deref for Room<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.buffer[..self.size]
+    }
+}
+
+impl<T: Element> DerefMut for Room<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.buffer[..self.size]
+    }
+}
+
+impl<T: Element> FromIterator<T> for Room<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Room<T> {
+        let buffer: Vec<T> = elements.into_iter().collect();
+        Room {
+            size: buffer.len(),
+            buffer,
+        }
+    }
+}
+
+impl<T: Element> Clone for Room<T> {
+    fn clone(&self) -> Room<T> {
+        self.iter().copied().collect()
+    }
+}
+
+impl<T: Element + fmt::Debug> fmt::Debug for Room<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&**self).finish()
+    }
+}
+
+impl<T: Element + PartialEq> PartialEq for Room<T> {
+    fn eq(&self, other: &Room<T>) -> bool {
+        **self == **other
+    }
 }
 
 #[cfg(test)]
@@ -78,17 +136,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_back_is_taken_again() {
-        let mut room = take::<f32>(100);
+    fn what_is_dropped_is_taken_again() {
+        let mut room = Room::<f32>::take(100);
         room.fill(7.0);
         let place = room.as_ptr();
-        give(room);
-        let again = take::<f32>(90);
+        drop(room);
+        let mut again = Room::<f32>::take(90);
         assert_eq!((again.len(), again.as_ptr()), (90, place));
-        give(again);
-        assert_eq!(take_zeros::<f32>(95), [0.0; 95]);
-        (0..20).for_each(|size| give(vec![0_i16; size + 1]));
-        i16::with_rooms(|rooms| assert_eq!(rooms.borrow().len(), KEPT));
-        assert_eq!(take::<i16>(1000).len(), 1000);
+        again.truncate(3);
+        assert_eq!(*again, [7.0; 3]);
+        drop(again);
+        assert_eq!(*Room::<f32>::zeros(95), [0.0; 95]);
+        let many: Vec<Room<i16>> = (1..20).map(|size| (0..size).collect()).collect();
+        drop(many);
+        let kept = i16::with_buffers(|buffers| buffers.borrow().len());
+        assert_eq!(kept, Some(KEPT));
+        assert_eq!(Room::<i16>::take(1000).len(), 1000);
     }
 }

@@ -9,7 +9,7 @@ use super::geometry::{Axes, Geometry, Slide};
 use super::ranges::strided;
 use super::region::ADDRESS_SPACE;
 use super::weights::{count_bits, expand};
-use chipless_kernels::room;
+use chipless_kernels::room::Room;
 use chipless_model::{ElementType, Fault, Loop, Pattern, Swizzle};
 
 /// Channels that a pixel of a compressed first convolution has in memory, whatever its registers say.
@@ -106,14 +106,14 @@ impl Tensor {
         &self,
         tile: &[u8],
         geometry: &Geometry,
-    ) -> Result<Vec<T>, Fault> {
+    ) -> Result<Room<T>, Fault> {
         match self.sparse {
             Some(elements) => self.gather_sparse(elements, tile, geometry),
             None => self.gather_dense(tile, geometry),
         }
     }
 
-    fn gather_dense<T: Element>(&self, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
+    fn gather_dense<T: Element>(&self, tile: &[u8], geometry: &Geometry) -> Result<Room<T>, Fault> {
         let window = geometry.window();
         let (first, read) = self.read_channels(geometry);
         let (_, end) = self.dense_span(geometry);
@@ -122,7 +122,7 @@ impl Tensor {
             return Err(outside("activations", end, tile));
         }
         let channels = self.channels(geometry);
-        let mut dense = room::take::<T>(window.y * window.x * channels);
+        let mut dense = Room::<T>::take(window.y * window.x * channels);
         let fill = |y: usize, x: usize, out: &mut [T]| {
             let address = self.position(geometry.start.y + y, geometry.start.x + x, first);
             self.decode_at(tile, address, out)
@@ -185,7 +185,7 @@ impl Tensor {
         elements: StorageElements,
         tile: &[u8],
         geometry: &Geometry,
-    ) -> Result<Vec<T>, Fault> {
+    ) -> Result<Room<T>, Fault> {
         let (window, start) = (geometry.window(), geometry.start);
         let last = self.pixel(start.y + window.y - 1, start.x + window.x - 1);
         let map_end = elements.map + ((last as u64 + 1) * self.size.z as u64).div_ceil(8);
@@ -194,7 +194,7 @@ impl Tensor {
             return Err(outside("sparsity map", map_end, tile));
         }
         let map = tile.get(elements.map as usize..).unwrap_or_default();
-        let mut dense = room::take_zeros::<T>(window.volume());
+        let mut dense = Room::<T>::zeros(window.volume());
         let mut packed = vec![T::default(); self.size.z];
         for (index, pixel) in dense.chunks_exact_mut(window.z).enumerate() {
             let (x, y) = (start.x + index % window.x, start.y + index / window.x);

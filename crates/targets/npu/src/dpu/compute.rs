@@ -5,8 +5,9 @@ use super::geometry::Slide;
 use super::kept::Prepared;
 use super::weights::Entry;
 use super::workload::{Operation, Workload};
+use chipless_kernels::room::Room;
 use chipless_kernels::window::{self, Window};
-use chipless_kernels::{Update, room, wide};
+use chipless_kernels::{Update, wide};
 use chipless_model::Fault;
 
 /// Weights that are held dense at a time; channels beyond are done in groups. More than the memory of a tile holds.
@@ -18,27 +19,26 @@ impl Workload {
         &self,
         tile: &[u8],
         table: &[Entry],
-        earlier: Option<Vec<T::Sum>>,
-    ) -> Result<Vec<T::Sum>, Fault> {
-        let mut input: Vec<T> = self.input.gather(tile, &self.geometry)?;
+        earlier: Option<Room<T::Sum>>,
+    ) -> Result<Room<T::Sum>, Fault> {
+        let mut input: Room<T> = self.input.gather(tile, &self.geometry)?;
         let update = if earlier.is_some() {
             Update::Accumulate
         } else {
             Update::Set
         };
         let count = self.geometry.extent().volume();
-        let sums = || earlier.unwrap_or_else(|| room::take(count));
+        let sums = || earlier.unwrap_or_else(|| Room::take(count));
         let sums = match self.operation {
             Operation::Convolution => self.convolution(tile, table, &mut input, sums(), update)?,
             Operation::Depthwise => self.depthwise(tile, table, &mut input, sums(), update)?,
             Operation::MaxPool => {
-                let mut largest = room::take::<T>(count);
+                let mut largest = Room::<T>::take(count);
                 window::pool_max(&self.window(), &input, &mut largest).map_err(refused)?;
                 let mut sums = sums();
-                for (sum, value) in sums.iter_mut().zip(&largest) {
+                for (sum, value) in sums.iter_mut().zip(&*largest) {
                     *sum = T::Sum::from(*value);
                 }
-                room::give(largest);
                 sums
             }
             Operation::AveragePool { weight } => {
@@ -46,28 +46,27 @@ impl Workload {
                 let mut sums = sums();
                 window::pool_sum(&self.window(), &input, &mut sums, Update::Set)
                     .map_err(refused)?;
-                for sum in &mut sums {
+                for sum in &mut *sums {
                     *sum = T::scale(*sum, weight);
                 }
                 sums
             }
             Operation::Add { scale_a, scale_b } => {
-                let second: Vec<T> = match &self.second {
+                let second: Room<T> = match &self.second {
                     Some(second) => second.gather(tile, &self.geometry)?,
-                    None => Vec::new(),
+                    None => Room::take(0),
                 };
                 let mut sums = sums();
                 sums.truncate(input.len().min(second.len()));
-                wide(|| {
-                    for ((sum, a), b) in sums.iter_mut().zip(&input).zip(&second) {
+                let (sums_of, input, second) = (&mut *sums, &*input, &*second);
+                wide(move || {
+                    for ((sum, a), b) in sums_of.iter_mut().zip(input).zip(second) {
                         *sum = T::scaled_add(*a, scale_a, *b, scale_b);
                     }
                 });
-                room::give(second);
                 sums
             }
         };
-        room::give(input);
         Ok(sums)
     }
 
@@ -76,9 +75,9 @@ impl Workload {
         tile: &[u8],
         table: &[Entry],
         input: &mut [T],
-        mut sums: Vec<T::Sum>,
+        mut sums: Room<T::Sum>,
         update: Update,
-    ) -> Result<Vec<T::Sum>, Fault> {
+    ) -> Result<Room<T::Sum>, Fault> {
         let window = self.window();
         let each = self.geometry.taps() * window.channels;
         let hidden = self.hide(input);
@@ -99,7 +98,7 @@ impl Workload {
                 let columns = sums
                     .chunks_exact(table.len())
                     .flat_map(|pixel| &pixel[first..][..entries.len()]);
-                let mut part: Vec<T::Sum> = columns.copied().collect();
+                let mut part: Room<T::Sum> = columns.copied().collect();
                 window::convolve_packed(&window, input, panels, &mut part, update)
                     .map_err(refused)?;
                 for (pixel, part) in sums
@@ -112,7 +111,7 @@ impl Workload {
             if hidden.is_empty() {
                 continue;
             }
-            let weights: Vec<T> = self.weights.gather(tile, entries, first, each)?;
+            let weights: Room<T> = self.weights.gather(tile, entries, first, each)?;
             let present = self.presence(tile, entries, first, each)?;
             for (index, value) in &hidden {
                 self.each_tap(index / window.channels, |position, tap| {
@@ -134,9 +133,9 @@ impl Workload {
         tile: &[u8],
         table: &[Entry],
         input: &mut [T],
-        mut sums: Vec<T::Sum>,
+        mut sums: Room<T::Sum>,
         update: Update,
-    ) -> Result<Vec<T::Sum>, Fault> {
+    ) -> Result<Room<T::Sum>, Fault> {
         let (taps, channels) = (self.geometry.taps(), self.geometry.channels);
         let hidden = self.hide(input);
         let kept = self.weights.prepare::<T>(tile, table, 0, taps, true)?;
@@ -147,7 +146,7 @@ impl Workload {
         if hidden.is_empty() {
             return Ok(sums);
         }
-        let weights: Vec<T> = self.weights.gather(tile, table, 0, taps)?;
+        let weights: Room<T> = self.weights.gather(tile, table, 0, taps)?;
         let present = self.presence(tile, table, 0, taps)?;
         for (index, value) in &hidden {
             let channel = index % channels;

@@ -6,7 +6,6 @@
 use super::formats::Element;
 use super::weights::{Entry, Weights, count_bits};
 use chipless_kernels::matrix::{Matrix, Panels};
-use chipless_kernels::room;
 use chipless_kernels::window::by_tap;
 use chipless_model::{ElementType, Fault};
 use std::cell::RefCell;
@@ -96,7 +95,7 @@ impl Weights {
             let rows = rows.map_err(|e| Fault::program(e.to_string()))?;
             Prepared::Panels(Panels::transposed(rows))
         };
-        room::give(weights);
+        drop(weights);
         let mut bytes = Vec::new();
         let mut keep = |piece: &[u8]| {
             bytes.extend_from_slice(piece);

@@ -10,7 +10,8 @@ use super::weights::Entry;
 use super::workload::{DecodeError, Operation};
 use crate::generation::PostStages;
 use chipless_kernels::cast::{Rounding, encode_f32};
-use chipless_kernels::{room, wide};
+use chipless_kernels::room::{self, Room};
+use chipless_kernels::wide;
 use chipless_model::{ElementType, Fault, Kind};
 use half::f16;
 
@@ -166,9 +167,9 @@ impl Scale {
 
 /// Results as they are stored, `[y][x][z]`.
 pub(super) enum Elements {
-    One(Vec<[u8; 1]>),
-    Two(Vec<[u8; 2]>),
-    Four(Vec<[u8; 4]>),
+    One(Room<[u8; 1]>),
+    Two(Room<[u8; 2]>),
+    Four(Room<[u8; 4]>),
 }
 
 impl Post {
@@ -399,7 +400,7 @@ impl Post {
     /// Float sums `[y][x][z]`, `table.len()` or else `channels` to a pixel, as elements.
     pub(super) fn floats(
         &self,
-        sums: Vec<f32>,
+        sums: Room<f32>,
         channels: usize,
         table: &[Entry],
     ) -> Result<Elements, Fault> {
@@ -502,7 +503,7 @@ impl FloatPost {
     /// Sums `[y][x][z]` as elements, some pixels at a time, so that they stay in the cache from step to step.
     fn elements(
         &self,
-        mut sums: Vec<f32>,
+        mut sums: Room<f32>,
         channels: usize,
         table: &[Entry],
     ) -> Result<Elements, Fault> {
@@ -520,21 +521,57 @@ impl FloatPost {
         };
         let pixels = together * channels.max(1);
         let block = pixels * (BLOCK / pixels).max(1);
-        if let FloatTarget::Float16 { saturate, flush } = self.target {
-            let mut halves = room::take::<[u8; 2]>(sums.len());
-            for (sums, halves) in sums.chunks_mut(block).zip(halves.chunks_mut(block)) {
-                self.scale_and_slope(sums, &scales);
-                self.limit(sums);
-                self.halves(sums, saturate, flush, halves)?;
-            }
-            room::give(sums);
-            return Ok(Elements::Two(halves));
-        }
-        for sums in sums.chunks_mut(block) {
+        let prepare = |sums: &mut [f32]| {
             self.scale_and_slope(sums, &scales);
             self.limit(sums);
+        };
+        if !matches!(self.target, FloatTarget::Float16 { .. }) {
+            sums.chunks_mut(block).for_each(prepare);
         }
-        self.convert(sums)
+        match &self.target {
+            FloatTarget::Float16 { saturate, flush } => {
+                let mut halves = Room::<[u8; 2]>::take(sums.len());
+                for (sums, halves) in sums.chunks_mut(block).zip(halves.chunks_mut(block)) {
+                    prepare(sums);
+                    self.halves(sums, *saturate, *flush, halves)?;
+                }
+                Ok(Elements::Two(halves))
+            }
+            FloatTarget::Float32 => {
+                let clamp = |v: &f32| (v.to_bits() as i32).min(self.high_clamp).to_le_bytes();
+                Ok(Elements::Four(sums.iter().map(clamp).collect()))
+            }
+            FloatTarget::BFloat16 { nearest } => {
+                if !nearest {
+                    // The upper half as it is; a NaN stays one.
+                    sums.iter_mut()
+                        .filter(|v| !v.is_nan())
+                        .for_each(|v| *v = f32::from_bits(v.to_bits() & 0xffff_0000));
+                }
+                let mut halves = encode(ElementType::BFloat16, &sums)?;
+                self.clamp_patterns(&mut halves, |pattern| pattern);
+                Ok(Elements::Two(halves))
+            }
+            FloatTarget::Float8(format) => Ok(Elements::One(encode(*format, &sums)?)),
+            FloatTarget::Integer(post) => {
+                let Some((bias, scale)) = post.scale else {
+                    return Err(Fault::unsupported("integer scales of the weight table"));
+                };
+                let sums = sums.iter().map(|v| {
+                    post.integer(
+                        i64::from(v.round_ties_even() as i32) + i64::from(bias),
+                        scale,
+                    )
+                });
+                Ok(match post.target {
+                    IntegerTarget::Bytes(1) => Elements::One(sums.map(|v| [v as u8]).collect()),
+                    IntegerTarget::Bytes(2) => {
+                        Elements::Two(sums.map(|v| (v as i16).to_le_bytes()).collect())
+                    }
+                    _ => Elements::Four(sums.map(i32::to_le_bytes).collect()),
+                })
+            }
+        }
     }
 
     fn scale_and_slope(&self, sums: &mut [f32], scales: &Scales) {
@@ -603,52 +640,6 @@ impl FloatPost {
             self.clamp_patterns(halves, |pattern| pattern);
         }
         Ok(())
-    }
-
-    /// Values as anything but halves.
-    fn convert(&self, mut values: Vec<f32>) -> Result<Elements, Fault> {
-        match &self.target {
-            FloatTarget::Float32 => {
-                let clamp = |v: f32| (v.to_bits() as i32).min(self.high_clamp).to_le_bytes();
-                Ok(Elements::Four(values.into_iter().map(clamp).collect()))
-            }
-            FloatTarget::Float16 { saturate, flush } => {
-                let mut halves = vec![[0; 2]; values.len()];
-                self.halves(&mut values, *saturate, *flush, &mut halves)?;
-                Ok(Elements::Two(halves))
-            }
-            FloatTarget::BFloat16 { nearest } => {
-                if !nearest {
-                    // The upper half as it is; a NaN stays one.
-                    values
-                        .iter_mut()
-                        .filter(|v| !v.is_nan())
-                        .for_each(|v| *v = f32::from_bits(v.to_bits() & 0xffff_0000));
-                }
-                let mut halves = encode(ElementType::BFloat16, &values)?;
-                self.clamp_patterns(&mut halves, |pattern| pattern);
-                Ok(Elements::Two(halves))
-            }
-            FloatTarget::Float8(format) => Ok(Elements::One(encode(*format, &values)?)),
-            FloatTarget::Integer(post) => {
-                let Some((bias, scale)) = post.scale else {
-                    return Err(Fault::unsupported("integer scales of the weight table"));
-                };
-                let values = values.into_iter().map(|v| {
-                    post.integer(
-                        i64::from(v.round_ties_even() as i32) + i64::from(bias),
-                        scale,
-                    )
-                });
-                Ok(match post.target {
-                    IntegerTarget::Bytes(1) => Elements::One(values.map(|v| [v as u8]).collect()),
-                    IntegerTarget::Bytes(2) => {
-                        Elements::Two(values.map(|v| (v as i16).to_le_bytes()).collect())
-                    }
-                    _ => Elements::Four(values.map(i32::to_le_bytes).collect()),
-                })
-            }
-        }
     }
 
     fn clamp_patterns(&self, halves: &mut [[u8; 2]], flush: impl Fn(i16) -> i16) {
@@ -770,11 +761,11 @@ fn power(shift: u32) -> f64 {
     f64::from_bits((1023 - u64::from(shift)) << 52)
 }
 
-fn encode<const SIZE: usize>(
-    format: ElementType,
-    values: &[f32],
-) -> Result<Vec<[u8; SIZE]>, Fault> {
-    let mut elements = vec![[0; SIZE]; values.len()];
+fn encode<const SIZE: usize>(format: ElementType, values: &[f32]) -> Result<Room<[u8; SIZE]>, Fault>
+where
+    [u8; SIZE]: room::Element,
+{
+    let mut elements = Room::take(values.len());
     encode_f32(
         format,
         values,

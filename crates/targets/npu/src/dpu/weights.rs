@@ -5,7 +5,7 @@
 //! significant first, and only the weights whose bit is set are stored. Table, weights and maps are swizzled alike.
 
 use super::formats::Element;
-use chipless_kernels::room;
+use chipless_kernels::room::Room;
 use chipless_model::{ElementType, Fault, Swizzle};
 
 /// Bytes of a weight table entry.
@@ -117,11 +117,11 @@ impl Weights {
         entries: &[Entry],
         first: usize,
         each: usize,
-    ) -> Result<Vec<T>, Fault> {
+    ) -> Result<Room<T>, Fault> {
         let mut weights = if self.dense {
-            room::take(entries.len() * each)
+            Room::take(entries.len() * each)
         } else {
-            room::take_zeros(entries.len() * each)
+            Room::zeros(entries.len() * each)
         };
         let palette = self
             .palette

@@ -170,6 +170,15 @@ impl Tiles<'_, '_, '_, '_> {
             return;
         };
         let mut found = Vec::new();
+        // Most tensors are as they are read in all rows that they have a part of.
+        let (pattern, swizzle) = tensor;
+        let extent = pattern.extent();
+        if pattern.fits(address::CMX_SIZE) {
+            let (low, high) = (extent.start as u64, extent.end as u64);
+            if written.is_readable(&swizzle.rows(low, high - low), state(key)) {
+                return;
+            }
+        }
         each_run(tensor, |bytes| {
             if written.is_readable(&bytes, state(key)) {
                 return;
@@ -289,7 +298,7 @@ impl Tiles<'_, '_, '_, '_> {
         let written = self.written.entry(tile).or_default();
         let (pattern, swizzle) = tensor;
         if runs(pattern) <= RUNS {
-            each_run(tensor, |bytes| written.put(&bytes, state));
+            each_range(tensor, |bytes| written.put(&bytes, state));
         } else {
             let bound = |at: i128| at.clamp(0, i128::from(address::CMX_SIZE)) as u64;
             let extent = pattern.extent();
@@ -310,6 +319,25 @@ fn runs(pattern: &Pattern) -> u64 {
 fn each_run((pattern, swizzle): Tensor<'_>, mut visit: impl FnMut(Range<u64>)) {
     if runs(pattern) <= RUNS && pattern.fits(address::CMX_SIZE) {
         swizzle.each_piece(pattern, |start, size| visit(start..start + size));
+    }
+}
+
+/// The same bytes in fewer pieces: rows that a run has as a whole are the same however they are turned.
+fn each_range((pattern, swizzle): Tensor<'_>, mut visit: impl FnMut(Range<u64>)) {
+    if swizzle.is_off() || pattern.run < 2 * Swizzle::ROW {
+        return each_run((pattern, swizzle), visit);
+    }
+    if runs(pattern) > RUNS || !pattern.fits(address::CMX_SIZE) {
+        return;
+    }
+    for start in pattern.runs() {
+        let end = start + pattern.run;
+        let whole = start.next_multiple_of(Swizzle::ROW)..end / Swizzle::ROW * Swizzle::ROW;
+        for (low, high) in [(start, whole.start), (whole.end, end)] {
+            let pieces = swizzle.pieces(low, high - low);
+            pieces.for_each(|(at, size)| visit(at..at + size));
+        }
+        visit(whole);
     }
 }
 
