@@ -206,3 +206,54 @@ impl Weights {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chipless_model::Swizzle;
+
+    /// Three channels of 40 weights in bytes, with or without maps, in a tile of rows that are turned.
+    #[test]
+    fn weights_are_prepared_again_when_any_byte_has_changed() {
+        const EACH: usize = 40;
+        for dense in [true, false] {
+            let weights = Weights {
+                table: 0,
+                offset: 0,
+                format: ElementType::Int8,
+                zero_point: 3,
+                dense,
+                swizzle: Swizzle::from_key(5).expect("key exists"),
+                palette: None,
+            };
+            let entries: Vec<Entry> = (0..3)
+                .map(|channel| Entry {
+                    weights: 2000 + channel * 48,
+                    map: Some(1010 + channel * 8),
+                    scale: 0,
+                    bias: 0,
+                })
+                .collect();
+            let mut tile: Vec<u8> = (0..4096).map(|i| (i * 7 % 251) as u8).collect();
+            let prepare = |tile: &[u8], is_depthwise| {
+                let kept = weights.prepare::<i16>(tile, &entries, 0, EACH, is_depthwise);
+                kept.expect("inside the tile")
+            };
+            let taps = |kept: &Kept<i16>| match &kept.prepared {
+                Prepared::Taps(taps) => taps.clone(),
+                Prepared::Panels(_) => Vec::new(),
+            };
+            let first = prepare(&tile, true);
+            assert!(Rc::ptr_eq(&first, &prepare(&tile, true)));
+            assert!(!Rc::ptr_eq(&first, &prepare(&tile, false)));
+            for byte in (1000..1040).chain(1990..2150) {
+                tile[byte] ^= 0x55;
+                let fresh = weights.gather::<i16>(&tile, &entries, 0, EACH);
+                let fresh = by_tap(&fresh.expect("inside the tile"), entries.len());
+                assert_eq!(taps(&prepare(&tile, true)), fresh, "byte {byte}");
+            }
+            let outside = weights.prepare::<i16>(&tile[..2050], &entries, 0, EACH, true);
+            assert!(outside.is_err());
+        }
+    }
+}

@@ -426,6 +426,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn fewer_pieces_are_the_same_bytes(key in 0u32..6, offset in 0u64..5000, run in 1u64..6000, count in 1u64..4) {
+            let stride = 7000;
+            let pattern = Pattern::new(offset, run, [chipless_model::Loop { count, stride }]);
+            let tensor = (&pattern, Swizzle::from_key(key).expect("key exists"));
+            let bytes = |each: &dyn Fn(&mut dyn FnMut(Range<u64>))| {
+                let mut found = std::collections::BTreeSet::new();
+                each(&mut |bytes| found.extend(bytes));
+                found
+            };
+            prop_assert_eq!(
+                bytes(&|visit| each_range(tensor, visit)),
+                bytes(&|visit| each_run(tensor, visit))
+            );
+        }
+
         /// Against a state for each unit, of which one that is written in part has none.
         #[test]
         fn the_last_key_of_each_unit_is_known(writes in prop::collection::vec((0u64..3000, 0u64..900, 1u8..6), 0..20), read in (0u64..4000, 1u64..900)) {

@@ -77,3 +77,27 @@ impl HalfFunction {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_half_becomes_what_the_function_gives() {
+        let function = |x: f32| (x * 0.7).sin() / x;
+        let every: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+        let (mut x, mut want) = (vec![0.0; 1 << 16], vec![0; 2 << 16]);
+        decode_f32(ElementType::Float16, &every, &mut x).expect("as long");
+        x.iter_mut().for_each(|x| *x = function(*x));
+        encode_f32(ElementType::Float16, &x, Rounding::NearestEven, &mut want).expect("as long");
+        // The second time from the table alone.
+        for _ in 0..2 {
+            let mut halves = every.clone();
+            let name = "a test's".to_owned();
+            let function = Box::new(function);
+            let replaced = HalfFunction { name, function }.replace(&mut halves);
+            replaced.expect("halves can be decoded");
+            assert!(halves == want);
+        }
+    }
+}
