@@ -3,6 +3,7 @@
 use super::tile::{Instructions, MAX_COLUMNS, MAX_ROWS, Tile};
 use super::{Matrix, MatrixMut};
 use crate::prefetch::prefetch;
+use crate::room::Room;
 use crate::transpose::transpose;
 use crate::{Number, Update};
 use rayon::prelude::*;
@@ -30,7 +31,7 @@ impl<T: Copy> Rows<'_, T> {
 
 /// The second operand of a product.
 #[derive(Clone, Copy)]
-pub(crate) enum Columns<'a, T> {
+pub(crate) enum Columns<'a, T: Number> {
     /// depth × columns.
     Rows(Rows<'a, T>),
     /// columns × depth.
@@ -41,8 +42,8 @@ pub(crate) enum Columns<'a, T> {
 
 /// The second operand of products, as their tiles take it: packed once, where several products have it.
 #[derive(Clone, Debug)]
-pub struct Panels<T> {
-    elements: Vec<T>,
+pub struct Panels<T: Number> {
+    elements: Room<T>,
     columns: usize,
     depth: usize,
     /// Columns of a panel.
@@ -58,7 +59,7 @@ impl<T: Number> Panels<T> {
     pub(super) fn for_tile(b: Matrix<'_, T>, width: usize) -> Panels<T> {
         let (columns, depth) = (b.rows, b.columns);
         let padded = columns.next_multiple_of(width);
-        let mut elements = vec![T::default(); padded * depth.next_multiple_of(T::UNIT)];
+        let mut elements = Room::take(padded * depth.next_multiple_of(T::UNIT));
         let b = Columns::Transposed(b);
         for start in (0..depth).step_by(BLOCK_UNITS * T::UNIT) {
             let block = start..depth.min(start + BLOCK_UNITS * T::UNIT);
@@ -120,7 +121,7 @@ impl From<Update> for Then {
 }
 
 /// A product.
-pub(crate) struct Product<'a, T> {
+pub(crate) struct Product<'a, T: Number> {
     pub(crate) a: Rows<'a, T>,
     pub(crate) b: Columns<'a, T>,
     pub(crate) depth: usize,

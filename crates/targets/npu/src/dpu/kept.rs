@@ -11,11 +11,12 @@ use chipless_model::{ElementType, Fault};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Bytes that a thread keeps, at most.
-const MOST: usize = 64 << 20;
+/// Bytes that a thread keeps, at most. The weights of a layer for all tiles, mostly: those of a layer that is done are of no use, and
+/// memory that was used before is cheaper than new one.
+const MOST: usize = 8 << 20;
 
 /// Weights that are kept.
-pub(super) struct Kept<T> {
+pub(super) struct Kept<T: Element> {
     like: Like,
     /// By channel, how many weights are stored.
     counts: Vec<usize>,
@@ -25,7 +26,7 @@ pub(super) struct Kept<T> {
 }
 
 /// In the order of use.
-pub(super) enum Prepared<T> {
+pub(super) enum Prepared<T: Element> {
     /// Of a convolution over all channels.
     Panels(Panels<T>),
     /// Of one of each channel by itself, `[j][i][c]`.
@@ -96,7 +97,8 @@ impl Weights {
             Prepared::Panels(Panels::transposed(rows))
         };
         drop(weights);
-        let mut bytes = Vec::new();
+        let each_at_most = self.stored_bytes(each as u64) as usize + each.div_ceil(8);
+        let mut bytes = Vec::with_capacity(entries.len() * each_at_most);
         let mut keep = |piece: &[u8]| {
             bytes.extend_from_slice(piece);
             true
@@ -114,7 +116,7 @@ impl Weights {
             prepared,
         };
         let kept = Rc::new(kept);
-        if is_whole && kept.size() <= MOST / 4 {
+        if is_whole && kept.size() <= MOST / 2 {
             T::with_shelf(|shelf| {
                 let mut shelf = shelf.borrow_mut();
                 shelf.push(Rc::clone(&kept));
@@ -128,7 +130,7 @@ impl Weights {
     }
 
     /// Whether maps and weights of these channels are the bytes that are kept.
-    fn are<T>(&self, tile: &[u8], entries: &[Entry], kept: &Kept<T>) -> bool {
+    fn are<T: Element>(&self, tile: &[u8], entries: &[Entry], kept: &Kept<T>) -> bool {
         let mut rest = &kept.bytes[..];
         let mut is_next = |piece: &[u8]| match rest.split_at_checked(piece.len()) {
             Some((own, after)) if own == piece => {
