@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// Bytes that a thread keeps, at most. The weights of a layer for all tiles, mostly: those of a layer that is done are of no use, and
 /// memory that was used before is cheaper than new one.
-const MOST: usize = 8 << 20;
+const MOST: usize = 3 << 20;
 
 /// Weights that are kept.
 pub(super) struct Kept<T: Element> {
