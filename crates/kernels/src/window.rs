@@ -194,7 +194,7 @@ pub fn depthwise_by_tap<T: Number>(
         width: window.kernel_x,
         update,
     };
-    window.sweep(input, output, step)
+    window.sweep(input, output, &step)
 }
 
 /// Does something with the input's pixel under each tap `[i, j]` inside the input, row by row. Not a function that takes a closure: of these
@@ -277,7 +277,7 @@ impl<T: Number> Step<T, T::Sum> for Depthwise<'_, T> {
 /// The largest input under each tap: input `[y][x][c]`, output `[y][x][c]`. Where there is nothing but padding, negative
 /// infinity or the least integer. NaN is passed over.
 pub fn pool_max<T: Number>(window: &Window, input: &[T], output: &mut [T]) -> Result<(), Error> {
-    window.sweep(input, output, Largest)
+    window.sweep(input, output, &Largest)
 }
 
 /// The largest of each channel.
@@ -303,7 +303,7 @@ pub fn pool_sum<T: Number>(
     output: &mut [T::Sum],
     update: Update,
 ) -> Result<(), Error> {
-    window.sweep(input, output, Sum(update))
+    window.sweep(input, output, &Sum(update))
 }
 
 /// The sum of each channel.
@@ -373,7 +373,7 @@ impl Window {
         &self,
         input: &[T],
         output: &mut [S],
-        step: impl Step<T, S>,
+        step: &impl Step<T, S>,
     ) -> Result<(), Error> {
         self.check_input(input)?;
         check_length(
@@ -392,7 +392,7 @@ impl Window {
                 across: &positions.x,
                 down,
                 pixels,
-                step: &step,
+                step,
             });
         };
         let lines = output.chunks_exact_mut(self.out_x * self.channels);

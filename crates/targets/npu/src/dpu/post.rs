@@ -509,15 +509,14 @@ impl FloatPost {
     ) -> Result<Elements, Fault> {
         // So few channels are no loop for a vector.
         let together = (VECTOR / channels.max(1)).max(1);
-        let scales = match self.scale {
-            Some((bias, scale)) => Scales::All(bias, scale),
-            None => {
-                let (biases, scales): (Vec<f32>, Vec<f32>) = table
-                    .iter()
-                    .map(|e| (f32::from_bits(e.bias), f32::from_bits(e.scale)))
-                    .unzip();
-                Scales::Each(biases.repeat(together), scales.repeat(together))
-            }
+        let scales = if let Some((bias, scale)) = self.scale {
+            Scales::All(bias, scale)
+        } else {
+            let (biases, scales): (Vec<f32>, Vec<f32>) = table
+                .iter()
+                .map(|e| (f32::from_bits(e.bias), f32::from_bits(e.scale)))
+                .unzip();
+            Scales::Each(biases.repeat(together), scales.repeat(together))
         };
         let pixels = together * channels.max(1);
         let block = pixels * (BLOCK / pixels).max(1);

@@ -108,8 +108,7 @@ impl Groups {
     /// Whether the elements of each group stand side by side.
     fn is_contiguous(&self) -> bool {
         match self.walk.loops() {
-            [(size, [0])] => *size == self.size,
-            [(size, [0]), (_, [1])] => *size == self.size,
+            [(size, [0])] | [(size, [0]), (_, [1])] => *size == self.size,
             _ => false,
         }
     }
