@@ -182,8 +182,11 @@ pub(crate) fn execute<'a>(
     let program = verified.program();
     let mut storage = Storage::new(program, document.limits()).map_err(no_room)?;
     let random = fill(program, data, seed, &mut storage)?;
-    let Outcome { timeline, end } =
-        chipless_sim::run_in(verified, order, &mut Functional::new(&mut storage));
+    let Outcome { timeline, end } = chipless_sim::run_in(
+        verified,
+        order,
+        &mut Functional::new(&mut storage).of(verified),
+    );
     end.map_err(|stop| stopped(program, &stop))?;
     let outputs = outputs(program, storage)?;
     let mut notes = Vec::new();

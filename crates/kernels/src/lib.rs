@@ -6,6 +6,7 @@
 //! | [`strided`] | moves bytes between two [`Pattern`](chipless_model::Pattern)s |
 //! | [`matrix`] | dense matrix products, floats and exact integers, of operands that are decoded on the way, too |
 //! | [`window`] | convolution and pooling over images stored row by row, channels innermost |
+//! | [`room`] | buffers that one task after the other uses |
 //! | [`map`] | a file as a slice of bytes |
 //!
 //! # Results
@@ -24,6 +25,7 @@
 pub mod cast;
 pub mod map;
 pub mod matrix;
+pub mod room;
 pub mod strided;
 pub mod window;
 
@@ -35,3 +37,4 @@ mod wide;
 
 pub use error::Error;
 pub use number::{Number, Update};
+pub use wide::{Body, wide};

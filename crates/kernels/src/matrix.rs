@@ -8,6 +8,7 @@ use crate::cast::decode_f32;
 use crate::prefetch::prefetch;
 use crate::{Error, Number, Update};
 use chipless_model::ElementType;
+pub use product::Panels;
 use product::{Columns, Product, Rows, Then};
 use std::ops::Range;
 

@@ -1,15 +1,16 @@
 use crate::matrix::product::Scratch;
 use crate::matrix::tile::{self, Instructions, Tile};
+use crate::room;
 use std::cell::RefCell;
 use std::fmt::Debug;
 
 /// Operands of products and pools: `f32`, `f64`, and the integers `i16` and `i32`, whose sums are twice as wide.
 ///
 /// Nobody else can implement it: the types of its hidden function have no public name.
-pub trait Number: Copy + Default + PartialOrd + Debug + Send + Sync + 'static {
+pub trait Number: room::Element + PartialOrd + Debug + Send + Sync {
     /// Type of the sums. Integer sums are exact modulo 2^32 and 2^64: they are the sums themselves where these fit, and
     /// wrap as accumulators of that width do where not.
-    type Sum: Copy + Default + PartialEq + Debug + Send + Sync + 'static;
+    type Sum: room::Element + PartialEq + Debug + Send + Sync;
 
     /// Below or equal to every number: negative infinity, or the least integer.
     const LOWEST: Self;

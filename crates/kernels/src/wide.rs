@@ -1,7 +1,8 @@
 //! Plain code, compiled for vectors.
 
 /// What [`wide`] runs: a closure, or where inlining has to be certain, a type of its own whose `run` is marked so.
-pub(crate) trait Body {
+pub trait Body {
+    /// Does it.
     fn run(self);
 }
 
@@ -16,7 +17,7 @@ impl<F: FnOnce()> Body for F {
 /// Runs `body`, compiled for 32-byte vectors where the CPU has them, as far as it is inlined. The results are the same:
 /// the compiler neither fuses nor reorders operations on floats.
 #[inline]
-pub(crate) fn wide(body: impl Body) {
+pub fn wide(body: impl Body) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2")]

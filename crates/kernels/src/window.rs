@@ -5,7 +5,7 @@
 //! Every output is one chain of additions over the taps, row by row, whatever the number of threads.
 
 use crate::matrix::product::{Columns, Product, Rows};
-use crate::matrix::{Matrix, MatrixMut};
+use crate::matrix::{Matrix, MatrixMut, Panels};
 use crate::wide::{Body, wide};
 use crate::{Error, Number, Update};
 use rayon::prelude::*;
@@ -52,7 +52,6 @@ pub fn convolve<T: Number>(
     output: &mut [T::Sum],
     update: Update,
 ) -> Result<(), Error> {
-    window.check_input(input)?;
     check_length(
         "weights",
         &[
@@ -63,6 +62,40 @@ pub fn convolve<T: Number>(
         ],
         weights.len(),
     )?;
+    let depth = weights.len().checked_div(out_channels).unwrap_or(0);
+    let b = Columns::Transposed(Matrix::new(weights, out_channels, depth)?);
+    product(window, input, b, (out_channels, depth), output, update)
+}
+
+/// The same with weights that were [packed](Panels::transposed): a row for each output channel, `[j][i][c]`.
+pub fn convolve_packed<T: Number>(
+    window: &Window,
+    input: &[T],
+    weights: &Panels<T>,
+    output: &mut [T::Sum],
+    update: Update,
+) -> Result<(), Error> {
+    let out_channels = weights.columns();
+    check_length(
+        "weights",
+        &[window.kernel_y, window.kernel_x, window.channels],
+        weights.depth(),
+    )?;
+    let shape = (out_channels, weights.depth());
+    let b = Columns::Packed(weights);
+    product(window, input, b, shape, output, update)
+}
+
+/// A convolution as a product; the shape of B is columns and depth.
+fn product<T: Number>(
+    window: &Window,
+    input: &[T],
+    b: Columns<'_, T>,
+    (out_channels, depth): (usize, usize),
+    output: &mut [T::Sum],
+    update: Update,
+) -> Result<(), Error> {
+    window.check_input(input)?;
     check_length(
         "output",
         &[window.out_y, window.out_x, out_channels],
@@ -71,8 +104,14 @@ pub fn convolve<T: Number>(
     if output.is_empty() {
         return Ok(());
     }
-    let depth = weights.len() / out_channels;
-    let b = Columns::Transposed(Matrix::new(weights, out_channels, depth)?);
+    let rows = window.out_x * window.out_y;
+    let c = MatrixMut::new(output, rows, out_channels)?;
+    let then = update.into();
+    if window.sees_pixels() {
+        let a = Rows::Stored(Matrix::new(input, rows, depth)?);
+        Product { a, b, depth, then }.run(c);
+        return Ok(());
+    }
     let positions = Positions::new(window);
     let row_depth = depth.checked_div(window.kernel_y).unwrap_or(0);
     // Row `position` of the first operand is what the kernel sees there: `[j][i][c]`, padding being zero.
@@ -100,17 +139,8 @@ pub fn convolve<T: Number>(
             start = end;
         }
     };
-    let product = Product {
-        a: Rows::Made(&seen),
-        b,
-        depth,
-        then: update.into(),
-    };
-    product.run(MatrixMut::new(
-        output,
-        window.out_x * window.out_y,
-        out_channels,
-    )?);
+    let a = Rows::Made(&seen);
+    Product { a, b, depth, then }.run(c);
     Ok(())
 }
 
@@ -128,34 +158,142 @@ pub fn depthwise<T: Number>(
         &[window.channels, window.kernel_y, window.kernel_x],
         weights.len(),
     )?;
-    let taps = weights.len().checked_div(window.channels).unwrap_or(0);
-    // In the order of use: [j][i][c].
-    let by_tap: Vec<T> = (0..taps)
+    depthwise_by_tap(
+        window,
+        input,
+        &by_tap(weights, window.channels),
+        output,
+        update,
+    )
+}
+
+/// Weights `[c][j][i]` in the order of use: `[j][i][c]`.
+pub fn by_tap<T: Number>(weights: &[T], channels: usize) -> Vec<T> {
+    let taps = weights.len().checked_div(channels).unwrap_or(0);
+    (0..taps)
         .flat_map(|tap| weights.iter().skip(tap).step_by(taps))
         .copied()
-        .collect();
-    let start = |sums: &mut [T::Sum]| clear(sums, update);
-    window.sweep(input, output, start, |sums, pixel, [i, j]| {
-        let weights = &by_tap[(j * window.kernel_x + i) * window.channels..][..window.channels];
-        for ((sum, value), weight) in sums.iter_mut().zip(pixel).zip(weights) {
-            *sum = value.multiply_add_to(*weight, *sum);
+        .collect()
+}
+
+/// The same as [`depthwise`] with weights in the [order of use](by_tap).
+pub fn depthwise_by_tap<T: Number>(
+    window: &Window,
+    input: &[T],
+    weights: &[T],
+    output: &mut [T::Sum],
+    update: Update,
+) -> Result<(), Error> {
+    check_length(
+        "weights",
+        &[window.kernel_y, window.kernel_x, window.channels],
+        weights.len(),
+    )?;
+    let step = Depthwise {
+        weights,
+        width: window.kernel_x,
+        update,
+    };
+    window.sweep(input, output, &step)
+}
+
+/// Does something with the input's pixel under each tap `[i, j]` inside the input, row by row. Not a function that takes a closure: of these
+/// nobody knows whether they are inlined, and compiled for vectors.
+macro_rules! each_tap {
+    ($taps:expr, |$pixel:pat_param, $tap:pat_param| $body:expr) => {
+        let Taps {
+            window,
+            input,
+            across,
+            down,
+        } = *$taps;
+        for (j, y) in down.taps.clone().zip(down.first..) {
+            let row = &window.row(input, y)[across.first * window.channels..];
+            let pixels = row.chunks_exact(window.channels);
+            for (i, $pixel) in across.taps.clone().zip(pixels) {
+                let $tap = [i, j];
+                $body
+            }
         }
-    })
+    };
+}
+
+/// What a convolution does to each pixel of which each channel stands by itself; weights are in the order of use.
+struct Depthwise<'a, T> {
+    weights: &'a [T],
+    /// Taps of a row of the kernel.
+    width: usize,
+    update: Update,
+}
+
+impl<T: Number> Depthwise<'_, T> {
+    /// The sums of some channels, which stay in registers while all taps are added, in the order of these.
+    #[allow(clippy::inline_always, reason = "as of `Row`")]
+    #[inline(always)]
+    fn sums<const COUNT: usize>(&self, first: usize, pixel: &mut [T::Sum], taps: &Taps<'_, T>) {
+        let channels = taps.window.channels;
+        let Some(place) = pixel[first..].first_chunk_mut::<COUNT>() else {
+            return;
+        };
+        let mut sums = if self.update == Update::Set {
+            [T::Sum::default(); COUNT]
+        } else {
+            *place
+        };
+        each_tap!(taps, |values, [i, j]| {
+            let weights = &self.weights[(j * self.width + i) * channels + first..];
+            let values = values[first..].first_chunk::<COUNT>();
+            if let (Some(values), Some(weights)) = (values, weights.first_chunk::<COUNT>()) {
+                for c in 0..COUNT {
+                    sums[c] = values[c].multiply_add_to(weights[c], sums[c]);
+                }
+            }
+        });
+        *place = sums;
+    }
+}
+
+impl<T: Number> Step<T, T::Sum> for Depthwise<'_, T> {
+    #[allow(clippy::inline_always, reason = "as of `Row`")]
+    #[inline(always)]
+    fn pixel(&self, pixel: &mut [T::Sum], taps: &Taps<'_, T>) {
+        let channels = taps.window.channels;
+        let mut first = 0;
+        while first + CHANNELS <= channels {
+            self.sums::<CHANNELS>(first, pixel, taps);
+            first += CHANNELS;
+        }
+        while first + 8 <= channels {
+            self.sums::<8>(first, pixel, taps);
+            first += 8;
+        }
+        while first < channels {
+            self.sums::<1>(first, pixel, taps);
+            first += 1;
+        }
+    }
 }
 
 /// The largest input under each tap: input `[y][x][c]`, output `[y][x][c]`. Where there is nothing but padding, negative
 /// infinity or the least integer. NaN is passed over.
 pub fn pool_max<T: Number>(window: &Window, input: &[T], output: &mut [T]) -> Result<(), Error> {
-    window.sweep(
-        input,
-        output,
-        |largest| largest.fill(T::LOWEST),
-        |largest, pixel, _| {
+    window.sweep(input, output, &Largest)
+}
+
+/// The largest of each channel.
+struct Largest;
+
+impl<T: Number> Step<T, T> for Largest {
+    #[allow(clippy::inline_always, reason = "as of `Row`")]
+    #[inline(always)]
+    fn pixel(&self, largest: &mut [T], taps: &Taps<'_, T>) {
+        largest.fill(T::LOWEST);
+        each_tap!(taps, |pixel, _| {
             for (largest, value) in largest.iter_mut().zip(pixel) {
                 *largest = if *value > *largest { *value } else { *largest };
             }
-        },
-    )
+        });
+    }
 }
 
 /// The sum of the inputs under the taps: input `[y][x][c]`, output `[y][x][c]`.
@@ -165,21 +303,24 @@ pub fn pool_sum<T: Number>(
     output: &mut [T::Sum],
     update: Update,
 ) -> Result<(), Error> {
-    window.sweep(
-        input,
-        output,
-        |sums| clear(sums, update),
-        |sums, pixel, _| {
+    window.sweep(input, output, &Sum(update))
+}
+
+/// The sum of each channel.
+struct Sum(Update);
+
+impl<T: Number> Step<T, T::Sum> for Sum {
+    #[allow(clippy::inline_always, reason = "as of `Row`")]
+    #[inline(always)]
+    fn pixel(&self, sums: &mut [T::Sum], taps: &Taps<'_, T>) {
+        if self.0 == Update::Set {
+            sums.fill(T::Sum::default());
+        }
+        each_tap!(taps, |pixel, _| {
             for (sum, value) in sums.iter_mut().zip(pixel) {
                 *sum = value.add_to(*sum);
             }
-        },
-    )
-}
-
-fn clear<S: Copy + Default>(sums: &mut [S], update: Update) {
-    if update == Update::Set {
-        sums.fill(S::default());
+        });
     }
 }
 
@@ -200,6 +341,9 @@ fn check_length(operand: &'static str, shape: &[usize], found: usize) -> Result<
     }
 }
 
+/// Channels whose sums a depthwise convolution holds in registers: enough of them to hide how long an addition takes.
+const CHANNELS: usize = 32;
+
 /// Numbers read from which on threads are worth it.
 const PARALLEL: usize = 1 << 18;
 
@@ -212,19 +356,24 @@ impl Window {
         )
     }
 
+    /// Whether each output sees one pixel of the input, in the order of these.
+    fn sees_pixels(&self) -> bool {
+        (self.kernel_x, self.kernel_y, self.pad_left, self.pad_up) == (1, 1, 0, 0)
+            && (self.stride_x, self.stride_y) == (1, 1)
+            && (self.size_x, self.size_y) == (self.out_x, self.out_y)
+    }
+
     fn row<'a, T>(&self, input: &'a [T], y: usize) -> &'a [T] {
         let size = self.size_x * self.channels;
         &input[y * size..][..size]
     }
 
-    /// Calls `start` for each pixel of the output and then `step` for each tap `[i, j]` inside the input, with the output's
-    /// pixel, the input's and the tap.
+    /// Does `step` for each pixel of the output, with the taps of it that lie inside the input.
     fn sweep<T: Sync, S: Send>(
         &self,
         input: &[T],
         output: &mut [S],
-        start: impl Fn(&mut [S]) + Sync,
-        step: impl Fn(&mut [S], &[T], [usize; 2]) + Sync,
+        step: &impl Step<T, S>,
     ) -> Result<(), Error> {
         self.check_input(input)?;
         check_length(
@@ -243,8 +392,7 @@ impl Window {
                 across: &positions.x,
                 down,
                 pixels,
-                start: &start,
-                step: &step,
+                step,
             });
         };
         let lines = output.chunks_exact_mut(self.out_x * self.channels);
@@ -262,20 +410,22 @@ impl Window {
     }
 }
 
+/// What is done for each pixel of an output. Not a closure, as of [`each_tap`].
+trait Step<T, S>: Sync {
+    fn pixel(&self, pixel: &mut [S], taps: &Taps<'_, T>);
+}
+
 /// A row of output pixels and what [`Window::sweep`] does with it.
-struct Row<'a, T, S, Start, Step> {
+struct Row<'a, T, S, Act> {
     window: &'a Window,
     input: &'a [T],
     across: &'a [Position],
     down: &'a Position,
     pixels: &'a mut [S],
-    start: &'a Start,
-    step: &'a Step,
+    step: &'a Act,
 }
 
-impl<T, S, Start: Fn(&mut [S]), Step: Fn(&mut [S], &[T], [usize; 2])> Body
-    for Row<'_, T, S, Start, Step>
-{
+impl<T, S, Act: Step<T, S>> Body for Row<'_, T, S, Act> {
     #[allow(
         clippy::inline_always,
         reason = "the body must end up inside the function that enables the vector instructions"
@@ -283,20 +433,26 @@ impl<T, S, Start: Fn(&mut [S]), Step: Fn(&mut [S], &[T], [usize; 2])> Body
     #[inline(always)]
     fn run(self) {
         let channels = self.window.channels;
-        for (across, pixel) in self
-            .across
-            .iter()
-            .zip(self.pixels.chunks_exact_mut(channels))
-        {
-            (self.start)(pixel);
-            for (j, y) in self.down.taps.clone().zip(self.down.first..) {
-                let row = &self.window.row(self.input, y)[across.first * channels..];
-                for (i, value) in across.taps.clone().zip(row.chunks_exact(channels)) {
-                    (self.step)(pixel, value, [i, j]);
-                }
-            }
+        let pixels = self.pixels.chunks_exact_mut(channels);
+        for (across, pixel) in self.across.iter().zip(pixels) {
+            let taps = Taps {
+                window: self.window,
+                input: self.input,
+                across,
+                down: self.down,
+            };
+            self.step.pixel(pixel, &taps);
         }
     }
+}
+
+/// The taps of one output that lie inside the input.
+#[derive(Clone, Copy)]
+struct Taps<'a, T> {
+    window: &'a Window,
+    input: &'a [T],
+    across: &'a Position,
+    down: &'a Position,
 }
 
 /// The taps of one output position, along one side, that lie inside the input.

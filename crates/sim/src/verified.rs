@@ -7,6 +7,7 @@ use chipless_model::{Finding, Program};
 pub struct Verified<'p, 'a> {
     program: &'p Program<'a>,
     warnings: Vec<Finding>,
+    is_proven: bool,
 }
 
 impl<'p, 'a> Verified<'p, 'a> {
@@ -16,7 +17,22 @@ impl<'p, 'a> Verified<'p, 'a> {
         Verified {
             program,
             warnings: Vec::new(),
+            is_proven: false,
         }
+    }
+
+    /// A program that a verifier has proven safe: among others, that every exact access lies in its buffer.
+    pub const fn proven(program: &'p Program<'a>, warnings: Vec<Finding>) -> Verified<'p, 'a> {
+        Verified {
+            program,
+            warnings,
+            is_proven: true,
+        }
+    }
+
+    /// Whether it was proven safe, rather than taken for good.
+    pub const fn is_proven(&self) -> bool {
+        self.is_proven
     }
 
     /// The same, with what somebody should look at all the same.

@@ -2,7 +2,7 @@
 //! 32 bytes of the others, and one for each *mixture* of numbers that the bytes of a cell have. So bytes that lie in strides cost a look
 //! for each cell, since their cells have the same few mixtures.
 
-use crate::window::{WINDOW, Window};
+use crate::window::{WINDOW, WORD, Window};
 use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -15,6 +15,8 @@ const PAGE: usize = 256;
 const PAGE_BYTES: u64 = (PAGE * CELL) as u64;
 /// Cells that are compared and filled together.
 const CHUNK: usize = 32;
+/// Cells of a window.
+const CELLS: usize = WINDOW as usize / CELL;
 /// Marks a cell that has a mixture. Numbers of bytes are below it.
 const MIXED: u32 = 1 << 31;
 /// Changes of cells that are remembered.
@@ -182,12 +184,33 @@ impl Cells {
         Some(start..end)
     }
 
-    /// Adds those bytes of a window from `start` on whose numbers count.
+    /// Adds those bytes of a window from `start` on, a multiple of its size, whose numbers count.
     pub(crate) fn add_to(&self, window: &mut Window, start: u64, counts: impl Fn(u32) -> bool) {
-        for (run, number) in self.runs(start..start.saturating_add(WINDOW)) {
-            if counts(number) {
-                window.add(run.start - start..run.end - start);
+        // A page holds whole windows.
+        let one = match self.pages.get(&(start / PAGE_BYTES)) {
+            None => 0,
+            Some(Page::Alike(one)) => *one,
+            Some(Page::Mixed(cells)) => {
+                let first = (start % PAGE_BYTES) as usize / CELL;
+                let (mut last, mut bits) = (0, mask(counts(0)));
+                for (number, cell) in cells[first..].iter().take(CELLS).enumerate() {
+                    if *cell != last {
+                        last = *cell;
+                        bits = if cell & MIXED == 0 {
+                            mask(counts(*cell))
+                        } else {
+                            let content = &self.mixtures.contents[(cell ^ MIXED) as usize];
+                            let each = content.iter().rev().map(|number| counts(*number));
+                            each.fold(0, |bits, counts| bits << 1 | u64::from(counts))
+                        };
+                    }
+                    window.0[number * CELL / WORD] |= bits << (number * CELL % WORD);
+                }
+                return;
             }
+        };
+        if counts(one) {
+            window.add(0..WINDOW);
         }
     }
 
@@ -220,6 +243,11 @@ impl Cells {
             None => (0, page_end),
         }
     }
+}
+
+/// A bit for each byte of a cell.
+fn mask(is_set: bool) -> u64 {
+    if is_set { (1 << CELL) - 1 } else { 0 }
 }
 
 fn are_alike(cells: &[u32]) -> bool {
@@ -413,6 +441,7 @@ mod tests {
             let want = first.map(|first| first..(first..high).find(|byte| naive[*byte as usize] <= 1).unwrap_or(high));
             prop_assert_eq!(cells.first(low..high, |number| number > 1), want);
             let mut window = Window::default();
+            let low = low / WINDOW * WINDOW;
             cells.add_to(&mut window, low, |number| number > 1);
             for byte in low..low + WINDOW {
                 let want = naive.get(byte as usize).is_some_and(|number| *number > 1);

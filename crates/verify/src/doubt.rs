@@ -148,9 +148,13 @@ struct View<'s, 'm> {
     state: &'s State<'m>,
     /// Numbers of the old writers whose bytes are remnants to it.
     old: &'s [u32],
-    /// What was looked at last: kernels ask for one element after the other.
-    seen: RefCell<Option<Seen>>,
+    /// What was looked at before, each window in the place that its number says: kernels ask for one element after the other, and
+    /// those that change the order of dimensions come back to each window.
+    seen: RefCell<Vec<Option<Seen>>>,
 }
+
+/// Windows that are remembered.
+const SEEN: usize = 64;
 
 /// What is known of some bytes of a buffer.
 struct Seen {
@@ -166,7 +170,7 @@ impl<'s, 'm> View<'s, 'm> {
         View {
             state,
             old,
-            seen: RefCell::new(None),
+            seen: RefCell::default(),
         }
     }
 
@@ -202,25 +206,29 @@ impl Doubt for View<'_, '_> {
         let size = self.state.program.buffers.get(buffer)?.size;
         let Range { mut start, end } = bytes.start.min(size)..bytes.end.min(size);
         let mut seen = self.seen.borrow_mut();
+        if seen.is_empty() {
+            seen.resize_with(SEEN, || None);
+        }
         while start < end {
-            let window = start / WINDOW * WINDOW;
-            let known = seen
-                .as_ref()
-                .filter(|seen| (seen.buffer, seen.start) == (buffer, window));
-            if known.is_none() {
-                if end - start > WINDOW {
-                    start = self.find(buffer, &(start..end))?;
-                }
-                *seen = Some(self.look(buffer, start / WINDOW * WINDOW));
-            }
-            let Some(Seen {
-                start: window,
-                doubtful,
-                ..
-            }) = &*seen
-            else {
-                return None;
+            let is_known = |seen: &[Option<Seen>], window: u64| {
+                let place = (window / WINDOW) as usize % SEEN;
+                let known = seen[place].as_ref();
+                (
+                    place,
+                    known.is_some_and(|s| (s.buffer, s.start) == (buffer, window)),
+                )
             };
+            let mut window = start / WINDOW * WINDOW;
+            let (mut place, mut known) = is_known(&seen, window);
+            if !known && end - start > WINDOW {
+                start = self.find(buffer, &(start..end))?;
+                window = start / WINDOW * WINDOW;
+                (place, known) = is_known(&seen, window);
+            }
+            if !known {
+                seen[place] = Some(self.look(buffer, window));
+            }
+            let doubtful = &seen[place].as_ref()?.doubtful;
             let within = start - window..(end - window).min(WINDOW);
             if let Some(found) = doubtful.first(within) {
                 return Some(window + found.start..window + found.end);
@@ -455,6 +463,15 @@ impl<'m> Trace<'m> {
             let own: Vec<(u32, u32)> = own.unwrap_or_default().to_vec();
             let writers: Vec<u32> = own.iter().map(|(writer, _)| *writer).collect();
             if !is_marked && !has_gap && writers.is_empty() {
+                continue;
+            }
+            // Most patterns meet no doubt at all, which their extent tells.
+            let (low, high) = pattern.extent();
+            let extent = low as u64..high as u64;
+            let is_marked = is_marked && self.state.marks.first(buffer, extent.clone()).is_some();
+            let has_remnant =
+                !writers.is_empty() && self.state.remnant(buffer, extent, &writers).is_some();
+            if !is_marked && !has_gap && !has_remnant {
                 continue;
             }
             for (low, high) in pattern.runs() {

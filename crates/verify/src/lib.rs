@@ -167,7 +167,7 @@ pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<
     let is_safe = !findings.has_errors() && order.end == End::Done;
     let findings = findings.finish();
     if is_safe {
-        Ok(Verified::assume(program).with_warnings(findings))
+        Ok(Verified::proven(program, findings))
     } else {
         Err(findings)
     }

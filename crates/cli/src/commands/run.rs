@@ -374,11 +374,19 @@ impl<'p> Session<'_, 'p> {
                 self.keep_time(outcome)
             }
             (false, no_verify) => {
+                let mut verified = chipless_sim::Verified::assume(program);
                 if !no_verify {
-                    self.refuse(verify(program))?;
+                    let findings = match chipless_verify::verify(program) {
+                        Ok(proven) => {
+                            verified = proven;
+                            verified.warnings().to_vec()
+                        }
+                        Err(findings) => findings,
+                    };
+                    self.refuse(findings)?;
                 }
                 // On a thread of the pool: kernels fork from there, and need not wake the pool each time.
-                rayon::scope(|_| self.execute())
+                rayon::scope(|_| self.execute(&verified))
             }
         }
     }
@@ -407,7 +415,7 @@ impl<'p> Session<'_, 'p> {
         self.summarise(&timeline, Outcomes::default(), None, self.notes())
     }
 
-    fn execute(&self) -> Result<Exit, Failure> {
+    fn execute(&self, verified: &chipless_sim::Verified<'_, 'p>) -> Result<Exit, Failure> {
         if let Some(path) = &self.arguments.calibrate {
             return self.calibrate(path);
         }
@@ -464,9 +472,11 @@ impl<'p> Session<'_, 'p> {
             }
         };
         let Outcome { timeline, end } = chipless_sim::run_in(
-            &chipless_sim::Verified::assume(self.program),
+            verified,
             self.arguments.order,
-            &mut Functional::new(&mut storage).observed_by(&mut observe),
+            &mut Functional::new(&mut storage)
+                .of(verified)
+                .observed_by(&mut observe),
         );
         progress.clear();
         self.trace(&timeline)?;

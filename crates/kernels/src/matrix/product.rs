@@ -3,6 +3,7 @@
 use super::tile::{Instructions, MAX_COLUMNS, MAX_ROWS, Tile};
 use super::{Matrix, MatrixMut};
 use crate::prefetch::prefetch;
+use crate::room::Room;
 use crate::transpose::transpose;
 use crate::{Number, Update};
 use rayon::prelude::*;
@@ -30,11 +31,73 @@ impl<T: Copy> Rows<'_, T> {
 
 /// The second operand of a product.
 #[derive(Clone, Copy)]
-pub(crate) enum Columns<'a, T> {
+pub(crate) enum Columns<'a, T: Number> {
     /// depth × columns.
     Rows(Rows<'a, T>),
     /// columns × depth.
     Transposed(Matrix<'a, T>),
+    /// As the tiles take them.
+    Packed(&'a Panels<T>),
+}
+
+/// The second operand of products, as their tiles take it: packed once, where several products have it.
+#[derive(Clone, Debug)]
+pub struct Panels<T: Number> {
+    elements: Room<T>,
+    columns: usize,
+    depth: usize,
+    /// Columns of a panel.
+    width: usize,
+}
+
+impl<T: Number> Panels<T> {
+    /// Of the transpose of a matrix: its rows are the columns of the product.
+    pub fn transposed(b: Matrix<'_, T>) -> Panels<T> {
+        Panels::for_tile(b, T::tile(Instructions::best()).columns)
+    }
+
+    pub(super) fn for_tile(b: Matrix<'_, T>, width: usize) -> Panels<T> {
+        let (columns, depth) = (b.rows, b.columns);
+        let padded = columns.next_multiple_of(width);
+        let mut elements = Room::take(padded * depth.next_multiple_of(T::UNIT));
+        let b = Columns::Transposed(b);
+        for start in (0..depth).step_by(BLOCK_UNITS * T::UNIT) {
+            let block = start..depth.min(start + BLOCK_UNITS * T::UNIT);
+            let size = padded * block.len().next_multiple_of(T::UNIT);
+            let room = &mut elements[padded * start..][..size];
+            b.pack(0..columns, block, width, room);
+        }
+        Panels {
+            elements,
+            columns,
+            depth,
+            width,
+        }
+    }
+
+    /// Columns of the product.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Depth of the product.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Elements that it keeps.
+    pub fn size(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// The panels of some columns over a block of depth, and the size of one.
+    fn part(&self, columns: &Range<usize>, depth: &Range<usize>) -> (&[T], usize) {
+        let size = depth.len().div_ceil(T::UNIT) * self.width * T::UNIT;
+        let padded = self.columns.next_multiple_of(self.width);
+        let start = padded * depth.start + columns.start / self.width * size;
+        let count = columns.len().div_ceil(self.width);
+        (&self.elements[start..][..count * size], size)
+    }
 }
 
 /// What becomes of the numbers that C holds.
@@ -58,7 +121,7 @@ impl From<Update> for Then {
 }
 
 /// A product.
-pub(crate) struct Product<'a, T> {
+pub(crate) struct Product<'a, T: Number> {
     pub(crate) a: Rows<'a, T>,
     pub(crate) b: Columns<'a, T>,
     pub(crate) depth: usize,
@@ -190,7 +253,7 @@ impl<T: Number> Product<'_, T> {
             depth.clone(),
             a,
         );
-        let (panels, panel_size) = self.pack_b(
+        let (panels, panel_size) = self.panels(
             block.first_column..block.first_column + columns,
             depth,
             tile.columns,
@@ -280,23 +343,33 @@ impl<T: Number> Product<'_, T> {
         }
     }
 
-    /// Packs some columns of B over a range of depth into panels of `width` columns, and gives the size of a panel: unit by unit,
-    /// the elements of its columns side by side. What the depth does not fill of the last unit, and the columns of the last
-    /// panel, are zero.
-    fn pack_b<'s>(
-        &self,
+    /// The panels of some columns of B over a range of depth, and the size of one: packed into `room`, if they are not yet.
+    fn panels<'s>(
+        &'s self,
         columns: Range<usize>,
         depth: Range<usize>,
         width: usize,
         room: &'s mut Vec<T>,
     ) -> (&'s [T], usize) {
-        let units = depth.len().div_ceil(T::UNIT);
-        let size = units * width * T::UNIT;
+        if let Columns::Packed(panels) = self.b {
+            return panels.part(&columns, &depth);
+        }
+        let size = depth.len().div_ceil(T::UNIT) * width * T::UNIT;
         let panels = of_size(room, columns.len().div_ceil(width) * size);
+        self.b.pack(columns, depth, width, panels);
+        (panels, size)
+    }
+}
+
+impl<T: Number> Columns<'_, T> {
+    /// Packs some columns over a range of depth into panels of `width` columns: unit by unit, the elements of its columns side by
+    /// side. What the depth does not fill of the last unit, and the columns of the last panel, are zero.
+    fn pack(&self, columns: Range<usize>, depth: Range<usize>, width: usize, panels: &mut [T]) {
+        let size = depth.len().div_ceil(T::UNIT) * width * T::UNIT;
         if !columns.len().is_multiple_of(width) || !depth.len().is_multiple_of(T::UNIT) {
             panels.fill(T::default());
         }
-        match &self.b {
+        match self {
             Columns::Rows(rows) => {
                 let mut made = [T::default(); BLOCK_COLUMNS];
                 for (i, depth) in depth.enumerate() {
@@ -340,8 +413,9 @@ impl<T: Number> Product<'_, T> {
                     }
                 }
             }
+            // They are there.
+            Columns::Packed(_) => {}
         }
-        (panels, size)
     }
 }
 

@@ -16,7 +16,9 @@ fn numbers<T>(count: usize, seed: u32, from: impl Fn(u32) -> T) -> Vec<T> {
 
 fn windows() -> impl Strategy<Value = Window> {
     let sides = (0_usize..9, 0_usize..6, 0_usize..5, 0_usize..5, 0_usize..9);
-    (sides.clone(), sides, 0_usize..7).prop_map(|(x, y, channels)| Window {
+    // Few channels, or more than a block of a depthwise convolution and a part of one.
+    let channels = prop_oneof![3 => 0_usize..7, 1 => 30_usize..75];
+    (sides.clone(), sides, channels).prop_map(|(x, y, channels)| Window {
         size_x: x.0,
         size_y: y.0,
         channels,
@@ -92,6 +94,11 @@ fn check<T: Number>(
             })
             .collect();
         assert_eq!(got, want, "convolve {w:?}");
+
+        let rows = Matrix::new(&weights, out_channels, taps * channels).unwrap();
+        let mut packed = filled(w.out_x * w.out_y * out_channels);
+        convolve_packed(w, &input, &Panels::transposed(rows), &mut packed, update).unwrap();
+        assert_eq!(packed, want, "convolve packed {w:?}");
 
         let per_channel = numbers(taps * channels, 3, &from);
         let mut got = filled(w.out_x * w.out_y * channels);

@@ -9,6 +9,7 @@ use super::geometry::{Axes, Geometry, Slide};
 use super::ranges::strided;
 use super::region::ADDRESS_SPACE;
 use super::weights::{count_bits, expand};
+use chipless_kernels::room::Room;
 use chipless_model::{ElementType, Fault, Loop, Pattern, Swizzle};
 
 /// Channels that a pixel of a compressed first convolution has in memory, whatever its registers say.
@@ -105,14 +106,14 @@ impl Tensor {
         &self,
         tile: &[u8],
         geometry: &Geometry,
-    ) -> Result<Vec<T>, Fault> {
+    ) -> Result<Room<T>, Fault> {
         match self.sparse {
             Some(elements) => self.gather_sparse(elements, tile, geometry),
             None => self.gather_dense(tile, geometry),
         }
     }
 
-    fn gather_dense<T: Element>(&self, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
+    fn gather_dense<T: Element>(&self, tile: &[u8], geometry: &Geometry) -> Result<Room<T>, Fault> {
         let window = geometry.window();
         let (first, read) = self.read_channels(geometry);
         let (_, end) = self.dense_span(geometry);
@@ -121,33 +122,62 @@ impl Tensor {
             return Err(outside("activations", end, tile));
         }
         let channels = self.channels(geometry);
-        let mut dense = vec![T::default(); window.y * window.x * channels];
-        let mut scratch = Vec::new();
-        let mut fill = |y: usize, x: usize, out: &mut [T], elements: usize| {
+        let mut dense = Room::<T>::take(window.y * window.x * channels);
+        let fill = |y: usize, x: usize, out: &mut [T]| {
             let address = self.position(geometry.start.y + y, geometry.start.x + x, first);
-            let bytes = self
-                .swizzle
-                .read(tile, address, self.bytes(elements), &mut scratch);
-            self.decode(bytes.ok_or_else(|| outside("activations", end, tile))?, out)
+            self.decode_at(tile, address, out)
+                .unwrap_or_else(|| Err(outside("activations", end, tile)))
         };
+        if self.taken.is_none() && read == self.pitch() && window.x == self.size.x {
+            // One row goes on in the next.
+            fill(0, 0, &mut dense)?;
+            return Ok(dense);
+        }
         for (y, row) in dense.chunks_exact_mut(window.x * channels).enumerate() {
             if let Some(taken) = self.taken {
                 let mut stored = vec![T::default(); read];
                 for (x, pixel) in row.chunks_exact_mut(channels).enumerate() {
-                    fill(y, x, &mut stored, read)?;
+                    fill(y, x, &mut stored)?;
                     for (value, c) in pixel.iter_mut().zip(taken.channels()) {
                         *value = stored[c];
                     }
                 }
             } else if read == self.pitch() {
-                fill(y, 0, row, window.x * read)?;
+                fill(y, 0, row)?;
             } else {
                 for (x, pixel) in row.chunks_exact_mut(channels).enumerate() {
-                    fill(y, x, pixel, read)?;
+                    fill(y, x, pixel)?;
                 }
             }
         }
         Ok(dense)
+    }
+
+    /// Decodes elements from a logical address on; `None` where they leave the tile.
+    fn decode_at<T: Element>(
+        &self,
+        tile: &[u8],
+        address: u64,
+        out: &mut [T],
+    ) -> Option<Result<(), Fault>> {
+        let (bits, size) = (self.format.bits(), self.bytes(out.len()));
+        if !(address * 8).is_multiple_of(bits) {
+            let mut scratch = Vec::new();
+            let bytes = self.swizzle.read(tile, address, size, &mut scratch)?;
+            return Some(self.decode(bytes, out));
+        }
+        // Pieces end between elements, but for a last byte that is not full, and are decoded where they stand.
+        let mut rest = out;
+        for (start, size) in self.swizzle.pieces(address, size) {
+            let bytes = tile.get(start as usize..)?.get(..size as usize)?;
+            let count = ((size * 8 / bits) as usize).min(rest.len());
+            let (piece, after) = std::mem::take(&mut rest).split_at_mut(count);
+            if let Err(fault) = self.decode(bytes, piece) {
+                return Some(Err(fault));
+            }
+            rest = after;
+        }
+        Some(Ok(()))
     }
 
     fn gather_sparse<T: Element>(
@@ -155,7 +185,7 @@ impl Tensor {
         elements: StorageElements,
         tile: &[u8],
         geometry: &Geometry,
-    ) -> Result<Vec<T>, Fault> {
+    ) -> Result<Room<T>, Fault> {
         let (window, start) = (geometry.window(), geometry.start);
         let last = self.pixel(start.y + window.y - 1, start.x + window.x - 1);
         let map_end = elements.map + ((last as u64 + 1) * self.size.z as u64).div_ceil(8);
@@ -164,7 +194,7 @@ impl Tensor {
             return Err(outside("sparsity map", map_end, tile));
         }
         let map = tile.get(elements.map as usize..).unwrap_or_default();
-        let mut dense = vec![T::default(); window.volume()];
+        let mut dense = Room::<T>::zeros(window.volume());
         let mut packed = vec![T::default(); self.size.z];
         for (index, pixel) in dense.chunks_exact_mut(window.z).enumerate() {
             let (x, y) = (start.x + index % window.x, start.y + index / window.x);

@@ -2,10 +2,12 @@
 
 use super::formats::Element;
 use super::geometry::Slide;
+use super::kept::Prepared;
 use super::weights::Entry;
 use super::workload::{Operation, Workload};
-use chipless_kernels::Update;
+use chipless_kernels::room::Room;
 use chipless_kernels::window::{self, Window};
+use chipless_kernels::{Update, wide};
 use chipless_model::Fault;
 
 /// Weights that are held dense at a time; channels beyond are done in groups. More than the memory of a tile holds.
@@ -17,46 +19,55 @@ impl Workload {
         &self,
         tile: &[u8],
         table: &[Entry],
-        earlier: Option<Vec<T::Sum>>,
-    ) -> Result<Vec<T::Sum>, Fault> {
-        let mut input: Vec<T> = self.input.gather(tile, &self.geometry)?;
+        earlier: Option<Room<T::Sum>>,
+    ) -> Result<Room<T::Sum>, Fault> {
+        let mut input: Room<T> = self.input.gather(tile, &self.geometry)?;
         let update = if earlier.is_some() {
             Update::Accumulate
         } else {
             Update::Set
         };
         let count = self.geometry.extent().volume();
-        let sums = || earlier.unwrap_or_else(|| vec![T::Sum::default(); count]);
-        match self.operation {
-            Operation::Convolution => self.convolution(tile, table, &mut input, sums(), update),
-            Operation::Depthwise => self.depthwise(tile, table, &mut input, sums(), update),
+        let sums = || earlier.unwrap_or_else(|| Room::take(count));
+        let sums = match self.operation {
+            Operation::Convolution => self.convolution(tile, table, &mut input, sums(), update)?,
+            Operation::Depthwise => self.depthwise(tile, table, &mut input, sums(), update)?,
             Operation::MaxPool => {
-                let mut largest = vec![T::default(); count];
+                let mut largest = Room::<T>::take(count);
                 window::pool_max(&self.window(), &input, &mut largest).map_err(refused)?;
-                Ok(largest.into_iter().map(T::Sum::from).collect())
+                let mut sums = sums();
+                for (sum, value) in sums.iter_mut().zip(&*largest) {
+                    *sum = T::Sum::from(*value);
+                }
+                sums
             }
             Operation::AveragePool { weight } => {
                 let weight = self.constant(weight)?;
                 let mut sums = sums();
                 window::pool_sum(&self.window(), &input, &mut sums, Update::Set)
                     .map_err(refused)?;
-                for sum in &mut sums {
+                for sum in &mut *sums {
                     *sum = T::scale(*sum, weight);
                 }
-                Ok(sums)
+                sums
             }
             Operation::Add { scale_a, scale_b } => {
-                let second: Vec<T> = match &self.second {
+                let second: Room<T> = match &self.second {
                     Some(second) => second.gather(tile, &self.geometry)?,
-                    None => Vec::new(),
+                    None => Room::take(0),
                 };
-                Ok(input
-                    .into_iter()
-                    .zip(second)
-                    .map(|(a, b)| T::scaled_add(a, scale_a, b, scale_b))
-                    .collect())
+                let mut sums = sums();
+                sums.truncate(input.len().min(second.len()));
+                let (sums_of, input, second) = (&mut *sums, &*input, &*second);
+                wide(move || {
+                    for ((sum, a), b) in sums_of.iter_mut().zip(input).zip(second) {
+                        *sum = T::scaled_add(*a, scale_a, *b, scale_b);
+                    }
+                });
+                sums
             }
-        }
+        };
+        Ok(sums)
     }
 
     fn convolution<T: Element>(
@@ -64,26 +75,31 @@ impl Workload {
         tile: &[u8],
         table: &[Entry],
         input: &mut [T],
-        mut sums: Vec<T::Sum>,
+        mut sums: Room<T::Sum>,
         update: Update,
-    ) -> Result<Vec<T::Sum>, Fault> {
+    ) -> Result<Room<T::Sum>, Fault> {
         let window = self.window();
         let each = self.geometry.taps() * window.channels;
         let hidden = self.hide(input);
         let group = (DENSE_WEIGHTS / each).max(1);
         for (number, entries) in table.chunks(group).enumerate() {
             let first = number * group;
-            let weights: Vec<T> = self.weights.gather(tile, entries, first, each)?;
+            let kept = self
+                .weights
+                .prepare::<T>(tile, entries, first, each, false)?;
+            let Prepared::Panels(panels) = &kept.prepared else {
+                continue;
+            };
             if entries.len() == table.len() {
-                window::convolve(&window, input, &weights, entries.len(), &mut sums, update)
+                window::convolve_packed(&window, input, panels, &mut sums, update)
                     .map_err(refused)?;
             } else {
                 // The group's columns of the sums, and back.
                 let columns = sums
                     .chunks_exact(table.len())
                     .flat_map(|pixel| &pixel[first..][..entries.len()]);
-                let mut part: Vec<T::Sum> = columns.copied().collect();
-                window::convolve(&window, input, &weights, entries.len(), &mut part, update)
+                let mut part: Room<T::Sum> = columns.copied().collect();
+                window::convolve_packed(&window, input, panels, &mut part, update)
                     .map_err(refused)?;
                 for (pixel, part) in sums
                     .chunks_exact_mut(table.len())
@@ -95,6 +111,7 @@ impl Workload {
             if hidden.is_empty() {
                 continue;
             }
+            let weights: Room<T> = self.weights.gather(tile, entries, first, each)?;
             let present = self.presence(tile, entries, first, each)?;
             for (index, value) in &hidden {
                 self.each_tap(index / window.channels, |position, tap| {
@@ -116,16 +133,20 @@ impl Workload {
         tile: &[u8],
         table: &[Entry],
         input: &mut [T],
-        mut sums: Vec<T::Sum>,
+        mut sums: Room<T::Sum>,
         update: Update,
-    ) -> Result<Vec<T::Sum>, Fault> {
+    ) -> Result<Room<T::Sum>, Fault> {
         let (taps, channels) = (self.geometry.taps(), self.geometry.channels);
         let hidden = self.hide(input);
-        let weights: Vec<T> = self.weights.gather(tile, table, 0, taps)?;
-        window::depthwise(&self.window(), input, &weights, &mut sums, update).map_err(refused)?;
+        let kept = self.weights.prepare::<T>(tile, table, 0, taps, true)?;
+        if let Prepared::Taps(weights) = &kept.prepared {
+            window::depthwise_by_tap(&self.window(), input, weights, &mut sums, update)
+                .map_err(refused)?;
+        }
         if hidden.is_empty() {
             return Ok(sums);
         }
+        let weights: Room<T> = self.weights.gather(tile, table, 0, taps)?;
         let present = self.presence(tile, table, 0, taps)?;
         for (index, value) in &hidden {
             let channel = index % channels;

@@ -4,6 +4,7 @@ use super::geometry::Axes;
 use super::post::Elements;
 use super::weights::Entry;
 use super::workload::{ACCUMULATORS, Workload};
+use chipless_kernels::room::Room;
 use chipless_model::{Fault, Kind};
 
 /// The tiles' memories, as a workload sees them.
@@ -25,9 +26,9 @@ pub struct Partial {
 /// Sums `[y][x][k]` of the two classes of numbers that the multipliers know.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Sums {
-    Floats(Vec<f32>),
+    Floats(Room<f32>),
     /// Wrapping, as 32-bit accumulators do.
-    Integers(Vec<i32>),
+    Integers(Room<i32>),
 }
 
 impl Partial {
@@ -36,12 +37,12 @@ impl Partial {
         let words = bytes.as_chunks_mut::<4>().0.iter_mut();
         match &self.sums {
             Sums::Floats(sums) => {
-                for (word, sum) in words.zip(sums) {
+                for (word, sum) in words.zip(&**sums) {
                     *word = sum.to_le_bytes();
                 }
             }
             Sums::Integers(sums) => {
-                for (word, sum) in words.zip(sums) {
+                for (word, sum) in words.zip(&**sums) {
                     *word = sum.to_le_bytes();
                 }
             }

@@ -1,6 +1,7 @@
 //! Stored elements as numbers to compute with: floats as `f32`, integers as `i16` less their zero point.
 
-use chipless_kernels::{Error, Number, cast};
+use super::kept::Shelf;
+use chipless_kernels::{Error, Number, cast, wide};
 use chipless_model::{ElementType, Kind};
 
 /// The element type of a mode register (`amode`, `wmode`); `None` for numbers that mean nothing.
@@ -48,6 +49,21 @@ pub(super) trait Element: Number<Sum: From<Self>> {
 
     /// Whether the product with zero is zero.
     fn is_finite(self) -> bool;
+
+    /// Lends what this thread keeps.
+    fn with_shelf<R>(act: impl FnOnce(&Shelf<Self>) -> R) -> R;
+}
+
+/// Gives the numbers their shelf.
+macro_rules! shelf {
+    ($number:ident) => {
+        fn with_shelf<R>(act: impl FnOnce(&Shelf<$number>) -> R) -> R {
+            thread_local! {
+                static SHELF: Shelf<$number> = Shelf::default();
+            }
+            SHELF.with(act)
+        }
+    };
 }
 
 impl Element for f32 {
@@ -78,6 +94,8 @@ impl Element for f32 {
     fn is_finite(self) -> bool {
         f32::is_finite(self)
     }
+
+    shelf!(f32);
 }
 
 impl Element for i16 {
@@ -90,9 +108,11 @@ impl Element for i16 {
         cast::decode_i16(format, bytes, out)?;
         if zero_point != 0 {
             // Elements have 8 bits at most and so do zero points.
-            for value in out {
-                *value = value.wrapping_sub(zero_point);
-            }
+            wide(|| {
+                for value in out {
+                    *value = value.wrapping_sub(zero_point);
+                }
+            });
         }
         Ok(())
     }
@@ -109,4 +129,6 @@ impl Element for i16 {
     fn is_finite(self) -> bool {
         true
     }
+
+    shelf!(i16);
 }

@@ -5,6 +5,7 @@
 //! significant first, and only the weights whose bit is set are stored. Table, weights and maps are swizzled alike.
 
 use super::formats::Element;
+use chipless_kernels::room::Room;
 use chipless_model::{ElementType, Fault, Swizzle};
 
 /// Bytes of a weight table entry.
@@ -116,8 +117,12 @@ impl Weights {
         entries: &[Entry],
         first: usize,
         each: usize,
-    ) -> Result<Vec<T>, Fault> {
-        let mut weights = vec![T::default(); entries.len() * each];
+    ) -> Result<Room<T>, Fault> {
+        let mut weights = if self.dense {
+            Room::take(entries.len() * each)
+        } else {
+            Room::zeros(entries.len() * each)
+        };
         let palette = self
             .palette
             .as_ref()

@@ -170,6 +170,15 @@ impl Tiles<'_, '_, '_, '_> {
             return;
         };
         let mut found = Vec::new();
+        // Most tensors are as they are read in all rows that they have a part of.
+        let (pattern, swizzle) = tensor;
+        let extent = pattern.extent();
+        if pattern.fits(address::CMX_SIZE) {
+            let (low, high) = (extent.start as u64, extent.end as u64);
+            if written.is_readable(&swizzle.rows(low, high - low), state(key)) {
+                return;
+            }
+        }
         each_run(tensor, |bytes| {
             if written.is_readable(&bytes, state(key)) {
                 return;
@@ -289,7 +298,7 @@ impl Tiles<'_, '_, '_, '_> {
         let written = self.written.entry(tile).or_default();
         let (pattern, swizzle) = tensor;
         if runs(pattern) <= RUNS {
-            each_run(tensor, |bytes| written.put(&bytes, state));
+            each_range(tensor, |bytes| written.put(&bytes, state));
         } else {
             let bound = |at: i128| at.clamp(0, i128::from(address::CMX_SIZE)) as u64;
             let extent = pattern.extent();
@@ -310,6 +319,25 @@ fn runs(pattern: &Pattern) -> u64 {
 fn each_run((pattern, swizzle): Tensor<'_>, mut visit: impl FnMut(Range<u64>)) {
     if runs(pattern) <= RUNS && pattern.fits(address::CMX_SIZE) {
         swizzle.each_piece(pattern, |start, size| visit(start..start + size));
+    }
+}
+
+/// The same bytes in fewer pieces: rows that a run has as a whole are the same however they are turned.
+fn each_range((pattern, swizzle): Tensor<'_>, mut visit: impl FnMut(Range<u64>)) {
+    if swizzle.is_off() || pattern.run < 2 * Swizzle::ROW {
+        return each_run((pattern, swizzle), visit);
+    }
+    if runs(pattern) > RUNS || !pattern.fits(address::CMX_SIZE) {
+        return;
+    }
+    for start in pattern.runs() {
+        let end = start + pattern.run;
+        let whole = start.next_multiple_of(Swizzle::ROW)..end / Swizzle::ROW * Swizzle::ROW;
+        for (low, high) in [(start, whole.start), (whole.end, end)] {
+            let pieces = swizzle.pieces(low, high - low);
+            pieces.for_each(|(at, size)| visit(at..at + size));
+        }
+        visit(whole);
     }
 }
 
@@ -398,6 +426,17 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn fewer_pieces_are_the_same_bytes(key in 0u32..6, offset in 0u64..5000, run in 1u64..6000, count in 1u64..4) {
+            let stride = 7000;
+            let pattern = Pattern::new(offset, run, [chipless_model::Loop { count, stride }]);
+            let tensor = (&pattern, Swizzle::from_key(key).expect("key exists"));
+            let (mut ranges, mut each) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
+            each_range(tensor, |bytes| ranges.extend(bytes));
+            each_run(tensor, |bytes| each.extend(bytes));
+            prop_assert_eq!(ranges, each);
+        }
+
         /// Against a state for each unit, of which one that is written in part has none.
         #[test]
         fn the_last_key_of_each_unit_is_known(writes in prop::collection::vec((0u64..3000, 0u64..900, 1u8..6), 0..20), read in (0u64..4000, 1u64..900)) {

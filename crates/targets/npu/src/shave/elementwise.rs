@@ -4,7 +4,9 @@
 //! Dims of all tensors are in the same order; the order code does not matter.
 
 use super::operation::Operation;
-use super::tensor::{Call, Values};
+use super::parameters::Parameters;
+use super::tensor::{Broadcast, Call, Values};
+use chipless_kernels::wide;
 use chipless_model::{ElementType, Fault, Kind};
 use std::cmp::Ordering;
 
@@ -65,21 +67,42 @@ impl Activation {
                 x.iter().map(|x| (*x).min(high).max(low)).collect(),
             ));
         }
+        let function = self.function();
         let x = call.floats(0)?;
-        let map =
-            |function: &dyn Fn(f32) -> f32| Values::Float(x.iter().map(|x| function(*x)).collect());
-        Ok(match self {
-            Activation::Clamp { minimum, maximum } => map(&|x| clip(x, minimum, maximum)),
-            Activation::Elu { alpha } => map(&|x| if x < 0.0 { alpha * x.exp_m1() } else { x }),
-            Activation::HardSigmoid { alpha, beta } => map(&|x| clip(alpha * x + beta, 0.0, 1.0)),
-            Activation::LeakyRelu { slope } => map(&|x| if x < 0.0 { x * slope } else { x }),
-            Activation::Round { half_away: false } => map(&f32::round_ties_even),
-            Activation::Round { half_away: true } => map(&f32::round),
-            Activation::Selu { alpha, lambda } => {
-                map(&|x| lambda * if x > 0.0 { x } else { alpha * x.exp_m1() })
+        Ok(Values::Float(x.iter().map(|x| function(*x)).collect()))
+    }
+
+    fn function(self) -> Box<dyn Fn(f32) -> f32> {
+        match self {
+            Activation::Clamp { minimum, maximum } => Box::new(move |x| clip(x, minimum, maximum)),
+            Activation::Elu { alpha } => {
+                Box::new(move |x| if x < 0.0 { alpha * x.exp_m1() } else { x })
             }
-            Activation::Swish { beta } => map(&|x| x / (1.0 + (-beta * x).exp())),
-        })
+            Activation::HardSigmoid { alpha, beta } => {
+                Box::new(move |x| clip(alpha * x + beta, 0.0, 1.0))
+            }
+            Activation::LeakyRelu { slope } => {
+                Box::new(move |x| if x < 0.0 { x * slope } else { x })
+            }
+            Activation::Round { half_away: false } => Box::new(f32::round_ties_even),
+            Activation::Round { half_away: true } => Box::new(f32::round),
+            Activation::Selu { alpha, lambda } => {
+                Box::new(move |x| lambda * if x > 0.0 { x } else { alpha * x.exp_m1() })
+            }
+            Activation::Swish { beta } => Box::new(move |x| x / (1.0 + (-beta * x).exp())),
+        }
+    }
+}
+
+/// What an operation makes of each element by itself, where its input is floating point and it is nothing but that.
+pub(super) fn function_of(
+    operation: Operation,
+    parameters: &Parameters,
+) -> Option<Box<dyn Fn(f32) -> f32>> {
+    match parameters {
+        Parameters::Activation(activation) => Some(activation.function()),
+        Parameters::None => Some(Box::new(unary(operation)?)),
+        _ => None,
     }
 }
 
@@ -339,10 +362,14 @@ pub(super) fn evaluate(call: Call<'_>) -> Result<Values, Fault> {
             .ok_or_else(unknown),
         (Values::Float(a), _) => {
             let (function, b) = (binary(operation).ok_or_else(unknown)?, call.floats(1)?);
-            let mut values = Vec::with_capacity(output.elements() as usize);
-            call.broadcast(&output.dims, [0, 1])?
-                .for_each(|[i, j]| values.push(function(a[i], b[j])));
-            Ok(Values::Float(values))
+            let walk = call.broadcast(&output.dims, [0, 1])?;
+            Ok(Values::Float(match operation {
+                Operation::Add => pairs(&walk, a, b, |a, b| a + b),
+                Operation::Divide => pairs(&walk, a, b, |a, b| a / b),
+                Operation::Multiply => pairs(&walk, a, b, |a, b| a * b),
+                Operation::Subtract => pairs(&walk, a, b, |a, b| a - b),
+                _ => pairs(&walk, a, b, function),
+            }))
         }
         (Values::Integer(a), _) => {
             let (function, b) = (
@@ -366,6 +393,54 @@ pub(super) fn evaluate(call: Call<'_>) -> Result<Values, Fault> {
             }
         }
     }
+}
+
+/// A function of each pair of a walk. What is compiled with its function becomes loops of vectors.
+fn pairs(
+    walk: &Broadcast<2>,
+    a: &[f32],
+    b: &[f32],
+    function: impl Fn(f32, f32) -> f32,
+) -> Vec<f32> {
+    let mut values = vec![0.0; walk.count()];
+    let mut rest = &mut values[..];
+    walk.each_line(|size, [i, j], strides| {
+        let (line, after) = std::mem::take(&mut rest).split_at_mut(size);
+        rest = after;
+        let function = &function;
+        match strides {
+            [1, 1] => {
+                let pairs = a[i..i + size].iter().zip(&b[j..j + size]);
+                wide(move || {
+                    for (value, (a, b)) in line.iter_mut().zip(pairs) {
+                        *value = function(*a, *b);
+                    }
+                });
+            }
+            [1, 0] => {
+                let (a, b) = (&a[i..i + size], b[j]);
+                wide(move || {
+                    for (value, a) in line.iter_mut().zip(a) {
+                        *value = function(*a, b);
+                    }
+                });
+            }
+            [0, 1] => {
+                let (a, b) = (a[i], &b[j..j + size]);
+                wide(move || {
+                    for (value, b) in line.iter_mut().zip(b) {
+                        *value = function(a, *b);
+                    }
+                });
+            }
+            [of_a, of_b] => {
+                for (number, value) in line.iter_mut().enumerate() {
+                    *value = function(a[i + number * of_a], b[j + number * of_b]);
+                }
+            }
+        }
+    });
+    values
 }
 
 fn compare(call: Call<'_>, decide: fn(Option<Ordering>) -> bool) -> Result<Values, Fault> {

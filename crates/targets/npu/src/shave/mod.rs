@@ -13,7 +13,9 @@ mod dynamic;
 mod elementwise;
 mod embedding;
 mod evaluate;
+mod exponential;
 mod fourier;
+mod halves;
 mod import;
 mod index;
 mod interpolate;
@@ -45,6 +47,7 @@ pub use elementwise::Activation;
 pub use embedding::EmbeddingBag;
 pub use evaluate::evaluate;
 pub use fourier::Fourier;
+pub(crate) use halves::HalfFunction;
 pub use import::{LibraryKernel, import, table_text};
 pub use index::{
     GatherElements, GatherNd, OneHot, Reduction, ReverseSequence, ScatterElements, TopK, TopKOrder,

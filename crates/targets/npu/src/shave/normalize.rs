@@ -1,8 +1,10 @@
 //! Normalisations. Means and sums are kept in binary64 and rounded to binary32 with the result.
 
+use super::exponential::exp;
 use super::operation::Operation;
 use super::reduce::Groups;
 use super::tensor::{Call, Values};
+use chipless_kernels::wide;
 use chipless_model::Fault;
 
 /// Softmax or its logarithm along an axis.
@@ -19,19 +21,67 @@ impl Softmax {
         let x = call.floats(0)?;
         let around = call.around(&call.input(0)?.shape, self.axis)?;
         let used = around.size.saturating_sub(self.pad);
+        let is_log = call.operation == Operation::LogSoftmax;
         let mut results = vec![0.0; x.len()];
+        if around.inner == 1 && !is_log && used > 0 {
+            let lines = x.chunks(SIDE_BY_SIDE * around.size);
+            for (x, results) in lines.zip(results.chunks_mut(SIDE_BY_SIDE * around.size)) {
+                softmax_lines(x, around.size, used, results);
+            }
+            return Ok(Values::Float(results));
+        }
         around.lines(|first| {
             let line = || (0..used).map(|place| first + place * around.inner);
             let highest = line().map(|at| x[at]).fold(f32::NEG_INFINITY, f32::max);
-            let sum: f64 = line().map(|at| f64::from((x[at] - highest).exp())).sum();
+            line().for_each(|at| results[at] = exp(x[at] - highest));
+            let sum: f64 = line().map(|at| f64::from(results[at])).sum();
             for at in line() {
-                results[at] = match call.operation {
-                    Operation::LogSoftmax => x[at] - highest - sum.ln() as f32,
-                    _ => (x[at] - highest).exp() / sum as f32,
+                results[at] = if is_log {
+                    x[at] - highest - sum.ln() as f32
+                } else {
+                    results[at] / sum as f32
                 };
             }
         });
         Ok(Values::Float(results))
+    }
+}
+
+/// Lines that are summed side by side: an addition waits for the one before, but not for those of other lines.
+const SIDE_BY_SIDE: usize = 8;
+
+/// Softmax of some lines of this size, of which so many places are used.
+fn softmax_lines(x: &[f32], size: usize, used: usize, results: &mut [f32]) {
+    for (x, results) in x.chunks(size).zip(results.chunks_mut(size)) {
+        let (x, results) = (&x[..used], &mut results[..used]);
+        let highest = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        wide(move || {
+            for (result, x) in results.iter_mut().zip(x) {
+                *result = exp(*x - highest);
+            }
+        });
+    }
+    let mut sums = [0.0_f64; SIDE_BY_SIDE];
+    if results.len() == SIDE_BY_SIDE * size {
+        let lines: [&[f32]; SIDE_BY_SIDE] =
+            std::array::from_fn(|line| &results[line * size..][..used]);
+        for place in 0..used {
+            for (sum, line) in sums.iter_mut().zip(lines) {
+                *sum += f64::from(line[place]);
+            }
+        }
+    } else {
+        for (sum, line) in sums.iter_mut().zip(results.chunks(size)) {
+            *sum = line[..used].iter().map(|value| f64::from(*value)).sum();
+        }
+    }
+    for (sum, line) in sums.into_iter().zip(results.chunks_mut(size)) {
+        let (sum, line) = (sum as f32, &mut line[..used]);
+        wide(move || {
+            for value in line {
+                *value /= sum;
+            }
+        });
     }
 }
 

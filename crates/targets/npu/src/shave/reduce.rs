@@ -5,7 +5,11 @@
 
 use super::operation::Operation;
 use super::tensor::{Broadcast, Call, Shape, Values};
+use chipless_kernels::wide;
 use chipless_model::Fault;
+
+/// Groups that are folded side by side.
+const SIDE_BY_SIDE: usize = 8;
 
 /// Axes of a reduction: memory dims, innermost 0. The output keeps each as a dim of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +105,14 @@ impl Groups {
         })
     }
 
+    /// Whether the elements of each group stand side by side.
+    fn is_contiguous(&self) -> bool {
+        match self.walk.loops() {
+            [(size, [0])] | [(size, [0]), (_, [1])] => *size == self.size,
+            _ => false,
+        }
+    }
+
     /// Folds each group of `x`.
     pub(super) fn fold<X: Copy, A: Copy>(
         &self,
@@ -109,6 +121,26 @@ impl Groups {
         step: impl Fn(A, X) -> A,
     ) -> Vec<A> {
         let mut results = vec![start; self.count];
+        if self.is_contiguous() && x.len() == self.count * self.size {
+            // A step waits for the one before, but not for those of other groups.
+            let groups = x.chunks(SIDE_BY_SIDE * self.size);
+            for (results, x) in results.chunks_mut(SIDE_BY_SIDE).zip(groups) {
+                if let Some(results) = results.first_chunk_mut::<SIDE_BY_SIDE>() {
+                    let groups: [&[X]; SIDE_BY_SIDE] =
+                        std::array::from_fn(|group| &x[group * self.size..][..self.size]);
+                    for place in 0..self.size {
+                        for (result, group) in results.iter_mut().zip(groups) {
+                            *result = step(*result, group[place]);
+                        }
+                    }
+                } else {
+                    for (result, x) in results.iter_mut().zip(x.chunks(self.size)) {
+                        *result = x.iter().fold(*result, |result, x| step(result, *x));
+                    }
+                }
+            }
+            return results;
+        }
         let mut elements = x.iter();
         self.walk.for_each(|[group]| {
             if let Some(x) = elements.next() {
@@ -125,6 +157,19 @@ impl Groups {
         groups: &[A],
         function: impl Fn(f32, A) -> f32,
     ) -> Vec<f32> {
+        if self.is_contiguous() && x.len() == self.count * self.size {
+            let mut results = x.to_vec();
+            let (size, groups, function) = (self.size, groups.iter(), &function);
+            let places = &mut results;
+            wide(move || {
+                for (x, group) in places.chunks_mut(size).zip(groups) {
+                    for x in x {
+                        *x = function(*x, *group);
+                    }
+                }
+            });
+            return results;
+        }
         let mut elements = x.iter();
         let mut results = Vec::with_capacity(x.len());
         self.walk.for_each(|[group]| {

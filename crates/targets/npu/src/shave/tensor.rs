@@ -309,21 +309,39 @@ impl<const N: usize> Broadcast<N> {
         Ok(Broadcast { loops })
     }
 
+    /// Elements of the output.
+    pub(super) fn count(&self) -> usize {
+        self.loops.iter().map(|(size, _)| size).product()
+    }
+
+    /// Size and strides of the loops, innermost first.
+    pub(super) fn loops(&self) -> &[(usize, [usize; N])] {
+        &self.loops
+    }
+
     /// Calls `visit` for every element of the output in order, with the element number of each input.
     pub(super) fn for_each(&self, mut visit: impl FnMut([usize; N])) {
-        let Some(((size, strides), outer)) = self.loops.split_first() else {
-            return visit([0; N]);
-        };
-        let mut index = vec![0; outer.len()];
-        let mut start = [0; N];
-        loop {
+        self.each_line(|size, start, strides| {
             let mut at = start;
-            for _ in 0..*size {
+            for _ in 0..size {
                 visit(at);
                 for (at, stride) in at.iter_mut().zip(strides) {
                     *at += stride;
                 }
             }
+        });
+    }
+
+    /// Calls `visit` for every line of elements of the output in order, with its size, the element number of each input at its start
+    /// and the elements from one to the next.
+    pub(super) fn each_line(&self, mut visit: impl FnMut(usize, [usize; N], [usize; N])) {
+        let Some(((size, strides), outer)) = self.loops.split_first() else {
+            return visit(1, [0; N], [0; N]);
+        };
+        let mut index = vec![0; outer.len()];
+        let mut start = [0; N];
+        loop {
+            visit(*size, start, *strides);
             let next = index
                 .iter_mut()
                 .zip(outer)
