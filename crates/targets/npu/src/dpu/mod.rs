@@ -17,6 +17,7 @@ mod dependence;
 mod execute;
 mod formats;
 mod geometry;
+mod npu3720;
 mod output;
 mod post;
 mod ranges;
