@@ -175,9 +175,7 @@ pub static KINDS: &[RelocationKind] = &[
         1013,
         "R_VPU_64_MULT_SUB",
         8,
-        Runtime(|old, symbol, _, addend| {
-            old.wrapping_mul((addend as u64).wrapping_sub(symbol))
-        }),
+        Runtime(|old, symbol, _, addend| old.wrapping_mul((addend as u64).wrapping_sub(symbol))),
     ),
 ];
 

@@ -4,6 +4,7 @@
 //! - The input may lie in two tiles, the first rows in one and the rest in the other (`sp_se_tbl_segment`, the size in `se_seg_size`).
 //! - The output may be written to the second tile as well (`odu_cast`).
 //! - The format of the output is numbered by type instead of by size.
+//! - Swizzled addresses rotate in rows of 512 bytes.
 //! - An elementwise operation's second operand counts from where the first one does.
 //!
 //! Sources: `vpu_nce_hw_37xx.h`; the serialisation of DPU tasks in `openvinotoolkit/npu_compiler` (VPUMI37XX).
@@ -84,6 +85,17 @@ impl Workload {
             workload.unsupported = Some(unsupported.join("; "));
         }
         workload.reach = REACH;
+        let second = workload.second.as_mut().map(|second| &mut second.swizzle);
+        for swizzle in [
+            &mut workload.input.swizzle,
+            &mut workload.weights.swizzle,
+            &mut workload.output.swizzle,
+        ]
+        .into_iter()
+        .chain(second)
+        {
+            *swizzle = swizzle.narrow();
+        }
         Ok(workload)
     }
 }

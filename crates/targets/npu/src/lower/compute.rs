@@ -141,13 +141,17 @@ impl<'i> Lowering<'_, 'i> {
             Record(self.bytes(invocation.from)),
             Record(self.bytes(range.from)),
         );
+        // Address and size of the code, and address of the arguments.
+        let (text, size, arguments) = match self.generation.layout {
+            Layout::Npu3720 => (
+                u64::from(kernel.u32(8)),
+                kernel.u32(12),
+                u64::from(record.u32(4)),
+            ),
+            Layout::Npu4000 => (kernel.u64(16), kernel.u32(24), record.u64(8)),
+        };
         let work = match kernel.u8(0) {
-            0 => self.kernel(
-                kernel.u64(16),
-                u64::from(kernel.u32(24)),
-                record.u64(8),
-                place,
-            )?,
+            0 => self.kernel(text, u64::from(size), arguments, place)?,
             kind => Work::Maintenance(match kind {
                 4 => "debug",
                 5 => "flush cache",

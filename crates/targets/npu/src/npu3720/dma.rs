@@ -4,6 +4,9 @@ use crate::bytes::{Record, bits};
 use crate::dma::{Descriptor, Operation};
 use chipless_model::{Loop, Pattern};
 
+/// Registers that programs read: counters of time. They read as zero.
+const TIMERS: std::ops::Range<u64> = 0x2000_0000..0x2e00_0000;
+
 impl Descriptor {
     /// Decodes the fields of a descriptor (`vpu_dma_descriptor`), relocated. What follows it is known from the list.
     pub(crate) fn decode_3720(bytes: &[u8]) -> Descriptor {
@@ -38,6 +41,12 @@ impl Descriptor {
             _ if kind > 1 => unsupported("a DMA job type that is not public"),
             _ if decodes => unsupported("DMA decompression"),
             _ if length == 0 => Operation::Synchronise,
+            // Profiled programs copy the chip's timers.
+            (_, Some(to)) if TIMERS.contains(&source) => Operation::Fill {
+                value: 0,
+                destination,
+                to,
+            },
             (Some(from), Some(to)) => Operation::Move {
                 source,
                 from,
