@@ -42,8 +42,8 @@ impl Swizzle {
         }
     }
 
-    /// Bytes of a row.
-    fn row(self) -> u64 {
+    /// Bytes of a row inside which its addresses rotate.
+    pub fn row(self) -> u64 {
         if self.is_narrow { NARROW_ROW } else { ROW }
     }
 

@@ -193,6 +193,13 @@ impl Profiling {
                 self.bytes, self.dma
             ));
         }
+        let layout = document.generation().map(|generation| generation.layout);
+        if layout == Some(Layout::Npu3720) {
+            return Err(format!(
+                "the profiling buffer of a program for {} is not supported; those for NPU4000 and NPU5010 are",
+                document.platform()
+            ));
+        }
         let mut out = Out {
             bytes: vec![0; self.bytes as usize],
             records: 0,

@@ -315,7 +315,8 @@ fn each_run((pattern, swizzle): Tensor<'_>, mut visit: impl FnMut(Range<u64>)) {
 
 /// Whether two keys put any of some bytes into different places.
 fn differ(one: Swizzle, other: Swizzle, bytes: &Range<u64>) -> bool {
-    let mut rows = bytes.start / Swizzle::ROW..bytes.end.div_ceil(Swizzle::ROW);
+    let size = one.row().min(other.row());
+    let mut rows = bytes.start / size..bytes.end.div_ceil(size);
     one != other && rows.any(|row| one.turn(row) != other.turn(row))
 }
 

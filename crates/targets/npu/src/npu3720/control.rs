@@ -1,7 +1,7 @@
 //! The control structures: lists of descriptors, barrier counts, and when the firmware starts what.
 
+use super::BARRIERS;
 use super::structures::{Barrier, MappedInference};
-use super::{BARRIERS, VARIANT_COUNT};
 use crate::bytes::Record;
 use crate::dma::Descriptor;
 use crate::image::Image;
@@ -268,7 +268,6 @@ impl<'r> Reader<'r, '_> {
             let chain = std::iter::successors(Some(id), next).collect();
             self.control.chains.push(chain);
         }
-        self.control.last_barrier = barriers.len().checked_sub(1);
         barriers
     }
 
@@ -383,7 +382,6 @@ impl<'r> Reader<'r, '_> {
             };
             let (waits, posts) = (u128::from(shared.u64(0x108)), u128::from(shared.u64(0x110)));
             let start_after = shared.u32(0x120);
-            debug_assert!(VARIANT_COUNT > 0x120);
             self.add(
                 tasks,
                 Unit::Dpu(tile),
@@ -470,6 +468,14 @@ impl<'r> Reader<'r, '_> {
             let place = self.place(bytes, unit.name());
             return self.fault(&faults::BARRIER_ID, place, message);
         }
+        let count = self.control.barriers.len();
+        if start_after as usize > count {
+            let message = format!(
+                "start_after_: expected at most {count}, the number of barriers, found {start_after}"
+            );
+            let place = self.place(bytes, unit.name());
+            return self.fault(&rules::PROGRAM_BARRIER_INDEX, place, message);
+        }
         let used = |slice: Slice| (slice.section, slice.offset / slice.size);
         let mut uses = vec![used(bytes)];
         if let Description::Dpu { invariant, .. } = &description {
@@ -484,20 +490,20 @@ impl<'r> Reader<'r, '_> {
         });
     }
 
-    /// Puts the tasks into pieces: those that the firmware starts at once, and those that it starts when a barrier has been consumed and takes
-    /// its next use. A task starts when all virtual barriers below its `start_after` have been loaded; of those that are loaded later, the use
-    /// before the last one decides, as barriers are used in the order of their numbers.
+    /// Puts the tasks into pieces: those that the firmware starts at once, and those that it starts once all virtual barriers below their
+    /// `start_after` have been loaded. The firmware loads barriers in the order of their numbers, each when the use of its physical barrier
+    /// before it has been consumed; a queue of its own stands for it, with a task for each barrier that is not loaded at the start.
     fn pieces(&mut self, tasks: Vec<Entry>, barriers: &[Barrier]) {
-        let mut freed_by = vec![None; barriers.len() + 1];
+        let mut freed_by = vec![None; barriers.len()];
         for (id, barrier) in barriers.iter().enumerate() {
             if let Some(slot) = freed_by.get_mut(barrier.next_same_id.get() as usize) {
                 *slot = Some(id);
             }
         }
-        // The use that must have been consumed before all barriers up to each one are loaded.
+        // The last barrier below each number that is loaded later.
         let mut latest = vec![None; barriers.len() + 1];
         for id in 0..barriers.len() {
-            latest[id + 1] = latest[id].max(freed_by[id]);
+            latest[id + 1] = freed_by[id].map_or(latest[id], |_| Some(id));
         }
         let mut units: Vec<(Unit, Vec<Entry>)> = Vec::new();
         for entry in tasks {
@@ -506,6 +512,7 @@ impl<'r> Reader<'r, '_> {
                 None => units.push((entry.unit, vec![entry])),
             }
         }
+        // By the barrier that must have been loaded.
         let mut pieces: Vec<(Option<usize>, WorkItem)> = Vec::new();
         for (unit, entries) in units {
             let mut opened = None;
@@ -516,20 +523,23 @@ impl<'r> Reader<'r, '_> {
                     .or_else(|| latest.last())
                     .copied()
                     .flatten();
-                let is_new = previous.is_none() || needed > opened;
+                let before = previous
+                    .filter(|_| needed <= opened)
+                    .and_then(|previous| self.control.listed.get_mut(&previous));
                 opened = opened.max(needed);
-                if is_new {
-                    let place = self.place(entry.task.description.bytes(), unit.name());
-                    let item = WorkItem {
-                        unit,
-                        address: entry.address,
-                        place,
-                    };
-                    pieces.push((opened, item));
-                } else if let Some(listed) =
-                    previous.and_then(|previous| self.control.listed.get_mut(&previous))
-                {
+                if let Some(listed) = before {
                     listed.next = entry.address;
+                } else {
+                    let place = self.place(entry.task.description.bytes(), unit.name());
+                    let address = entry.address;
+                    pieces.push((
+                        opened,
+                        WorkItem {
+                            unit,
+                            address,
+                            place,
+                        },
+                    ));
                 }
                 previous = Some(entry.address);
                 let listed = Listed {
@@ -541,16 +551,51 @@ impl<'r> Reader<'r, '_> {
             }
         }
         pieces.sort_by_key(|(opened, _)| *opened);
-        self.control.bootstrap_work_items =
-            pieces.iter().filter(|(opened, _)| opened.is_none()).count();
-        for (number, (opened, item)) in pieces.into_iter().enumerate() {
-            if let Some(barrier) = opened.and_then(|id| self.control.barriers.get_mut(id)) {
-                if barrier.releases.is_empty() {
-                    barrier.releases = number..number;
-                }
-                barrier.releases.end = number + 1;
-            }
+        let mut pieces = pieces.into_iter().peekable();
+        while let Some((_, item)) = pieces.next_if(|(opened, _)| opened.is_none()) {
             self.control.work_items.push(item);
         }
+        self.control.bootstrap_work_items = self.control.work_items.len();
+        for (id, freed) in freed_by.into_iter().enumerate() {
+            let Some(freed) = freed.and_then(|freed| self.control.barriers.get_mut(freed)) else {
+                continue;
+            };
+            let number = self.control.work_items.len();
+            freed.releases = number..number + 1;
+            let (item, mut task) = self.loading(id);
+            let address = item.address;
+            self.control.work_items.push(item);
+            while let Some((_, item)) = pieces.next_if(|(opened, _)| *opened <= Some(id)) {
+                task.releases.push(self.control.work_items.len());
+                self.control.work_items.push(item);
+            }
+            let listed = Listed {
+                task,
+                next: 0,
+                uses: Vec::new(),
+            };
+            self.control.listed.insert(address, listed);
+        }
+    }
+
+    /// The firmware's task of loading a barrier.
+    fn loading(&self, id: usize) -> (WorkItem, Task) {
+        let section = self.image.section(BARRIERS).unwrap_or_default();
+        let bytes = Slice {
+            section,
+            offset: id as u64 * size_of::<Barrier>() as u64,
+            size: size_of::<Barrier>() as u64,
+        };
+        let start = self.image.sections().get(section).and_then(|s| s.address);
+        let item = WorkItem {
+            unit: Unit::Firmware,
+            address: start.unwrap_or_default() + bytes.offset,
+            place: self.place(bytes, format!("barrier {id}")),
+        };
+        let descriptor = Box::new(Descriptor::synchronise());
+        (
+            item,
+            Task::new(Description::Dma { descriptor, bytes }, 0, 0),
+        )
     }
 }

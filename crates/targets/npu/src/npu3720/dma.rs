@@ -8,6 +8,19 @@ use chipless_model::{Loop, Pattern};
 const TIMERS: std::ops::Range<u64> = 0x2000_0000..0x2e00_0000;
 
 impl Descriptor {
+    /// What moves nothing and knows no barriers.
+    pub(crate) fn synchronise() -> Descriptor {
+        Descriptor {
+            link: 0,
+            waits: 0,
+            posts: 0,
+            uses_barriers: false,
+            in_order: true,
+            mode: None,
+            operation: Operation::Synchronise,
+        }
+    }
+
     /// Decodes the fields of a descriptor (`vpu_dma_descriptor`), relocated. What follows it is known from the list.
     pub(crate) fn decode_3720(bytes: &[u8]) -> Descriptor {
         let r = Record(bytes);

@@ -64,6 +64,8 @@ pub(crate) enum Unit {
         /// Which list, where there are two.
         list: Option<u8>,
     },
+    /// The firmware, where it loads barriers in the order of their numbers (NPU3720).
+    Firmware,
 }
 
 impl Unit {
@@ -75,6 +77,7 @@ impl Unit {
                 format!("dma{engine}{}", of.unwrap_or_default())
             }
             Unit::Dpu(tile) => format!("dpu{tile}"),
+            Unit::Firmware => "firmware".to_owned(),
             Unit::Shave { tile, list } => {
                 format!("shave{tile}{}", if list == Some(1) { "s" } else { "" })
             }

@@ -26,6 +26,8 @@ impl Walk<'_, '_> {
             }
             Unit::Dpu(tile) => self.resolve_dpu(tile, address),
             Unit::Shave { tile, .. } => self.resolve_shave(tile, address),
+            // Its tasks are listed.
+            Unit::Firmware => Resolved::Broken,
         }
     }
 
