@@ -35,6 +35,7 @@ impl Swizzle {
     }
 
     /// The same key where rows have 512 bytes (NPU3).
+    #[must_use]
     pub fn narrow(self) -> Swizzle {
         Swizzle {
             is_narrow: !self.is_off(),

@@ -567,8 +567,7 @@ fn next_address(
         _ => {
             let before = next - BASE;
             let message = format!(
-                "{} bytes, behind {before} bytes of other sections, exceed memory_bytes = {limit}",
-                size
+                "{size} bytes, behind {before} bytes of other sections, exceed memory_bytes = {limit}"
             );
             Err((&rules::ELF_MEMORY_LIMIT, 32, message))
         }

@@ -57,6 +57,7 @@ macro_rules! layout {
     ($(#[$doc:meta])* $decode:ident $fields:ident $name:ident $bytes:literal { $($field:ident $offset:literal [$bit:literal + $width:literal];)* }) => {
         impl $name {
             $(#[$doc])*
+            #[allow(clippy::needless_update, reason = "a variant has all of its registers")]
             pub(super) fn $decode(bytes: &[u8; $bytes]) -> Self {
                 $name { $($field: field(bytes, $offset, $bit, $width),)* ..$name::default() }
             }

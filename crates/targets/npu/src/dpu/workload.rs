@@ -187,7 +187,7 @@ impl Workload {
             zero_point: formats::zero_point(weights, i.mpe_wtbias),
             dense: i.wt_dense == 1,
             swizzle: weight_swizzle,
-            palette: (i.wt_plt_cfg != 0).then(|| Palette { entries: palette }),
+            palette: (i.wt_plt_cfg != 0).then_some(Palette { entries: palette }),
         };
         let mut workload = Workload {
             tile,

@@ -131,7 +131,7 @@ impl<'i> Lowering<'_, 'i> {
     pub(super) fn part(&mut self, section: usize) -> PartId {
         *self.parts.entry(section).or_insert_with(|| {
             self.build
-                .part(self.image.sections()[section].name.to_owned())
+                .part(self.image.sections()[section].name.clone().into_owned())
         })
     }
 }

@@ -31,9 +31,8 @@ pub(crate) const fn record_size(kind: TaskKind) -> usize {
     match kind {
         TaskKind::DmaDdr | TaskKind::DmaCmx => 128,
         TaskKind::Invariant => 304,
-        TaskKind::Variant => 64,
+        TaskKind::Variant | TaskKind::Invocation => 64,
         TaskKind::Range => 24,
-        TaskKind::Invocation => 64,
     }
 }
 
@@ -86,7 +85,8 @@ pub(crate) fn runtime_symbol(number: u32, tiles: u8) -> Option<RuntimeSymbol> {
 
 /// The byte that an on-chip address names, in the one memory of both tiles. `None` for those that name two.
 pub(crate) fn cmx(address: u64) -> Option<(u8, u64)> {
-    let is_one = address >> 24 == CMX >> 24 && address >> 22 & 3 == 0;
+    // Bits 22 and 23 are clear.
+    let is_one = address >> 22 == CMX >> 22;
     is_one.then_some((1, address & (2 * CMX_SIZE - 1)))
 }
 

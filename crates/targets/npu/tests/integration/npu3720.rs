@@ -91,13 +91,13 @@ fn damage_is_told() {
             blob.put(".text.BarrierConfigs", 1, &[0, 0, 0]);
         }),
         ("npu-barrier-id", |blob| {
-            blob.put(".text.BarrierConfigs", BARRIER + 8, &[99])
+            blob.put(".text.BarrierConfigs", BARRIER + 8, &[99]);
         }),
         ("npu-invariant-pointer", |blob| {
-            blob.put(".text.DPUVariants", VARIANT + 0x30, &[99])
+            blob.put(".text.DPUVariants", VARIANT + 0x30, &[99]);
         }),
         ("npu-dma-lengths", |blob| {
-            blob.put(".text.dmaTasks0", 32, &[3, 0, 0])
+            blob.put(".text.dmaTasks0", 32, &[3, 0, 0]);
         }),
     ];
     for (code, damage) in cases {
