@@ -167,7 +167,7 @@ fn structure(image: &Image<'_>, kind: TaskKind, section: &str, index: u64) -> Op
             bit,
             width,
             value,
-            meaning: meaning(image, name, field, width, value),
+            meaning: meaning((image, list.layout), name, field, width, value),
             used,
         })
     });
@@ -191,7 +191,13 @@ fn number(record: &[u8], byte: usize, bit: u32, width: u32) -> u64 {
     (word >> bit & mask) as u64
 }
 
-fn meaning(image: &Image<'_>, structure: &str, name: &str, width: u32, value: u64) -> String {
+fn meaning(
+    (image, layout): (&Image<'_>, Layout),
+    structure: &str,
+    name: &str,
+    width: u32,
+    value: u64,
+) -> String {
     const ELEMENTS: [&str; 10] = [
         "float16",
         "uint8",
@@ -231,6 +237,9 @@ fn meaning(image: &Image<'_>, structure: &str, name: &str, width: u32, value: u6
         ("invariant", "ac_base") => format!("byte {:#x} of the tile", value * 16),
         ("invariant", "permutation") => format!("{}, innermost first", one_of(&ORDERS)),
         ("invariant", "amode" | "wmode") => one_of(&ELEMENTS),
+        ("invariant", "dtype") if layout == Layout::Npu3720 => one_of(&[
+            "float16", "uint8", "uint8", "int8", "32 bits", "4 bits", "2 bits", "log", "binary",
+        ]),
         ("invariant", "dtype") => format!("elements of {} bits", 1u64 << value.min(7)),
         ("invariant", "workload_operation") => {
             one_of(&["convolution", "max pool", "average pool", "elementwise"])
@@ -248,6 +257,7 @@ fn meaning(image: &Image<'_>, structure: &str, name: &str, width: u32, value: u6
         ("range", "code_size") => format!("{value} bytes"),
         _ if name.starts_with("cbarrier")
             || name.starts_with("pbarrier")
+            || name.ends_with("_mask")
             || name.contains("mask_") =>
         {
             let from = if name.ends_with("hi") || name.contains("_hi") || name.ends_with("upper") {
