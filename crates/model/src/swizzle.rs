@@ -4,25 +4,48 @@
 use crate::access::Pattern;
 use std::ops::Range;
 
-/// Bytes of a row inside which addresses rotate (NPU4; NPU3 has 512).
+/// Bytes of a row inside which addresses rotate (NPU4).
 const ROW: u64 = 1024;
+/// The same on NPU3, where units have 16 bytes.
+const NARROW_ROW: u64 = 512;
 
 /// How the addresses of a tensor are permuted. Key 0 leaves them alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Swizzle {
     key: u8,
+    is_narrow: bool,
 }
 
 impl Swizzle {
     /// Addresses are left alone.
-    pub const OFF: Swizzle = Swizzle { key: 0 };
+    pub const OFF: Swizzle = Swizzle {
+        key: 0,
+        is_narrow: false,
+    };
 
-    /// Bytes of a row inside which addresses rotate.
+    /// Bytes of the longest row inside which addresses rotate.
     pub const ROW: u64 = ROW;
 
     /// The swizzle of a key register; `None` for keys that no hardware knows (6 and 7).
     pub fn from_key(key: u32) -> Option<Swizzle> {
-        (key <= 5).then_some(Swizzle { key: key as u8 })
+        (key <= 5).then_some(Swizzle {
+            key: key as u8,
+            is_narrow: false,
+        })
+    }
+
+    /// The same key where rows have 512 bytes (NPU3).
+    #[must_use]
+    pub fn narrow(self) -> Swizzle {
+        Swizzle {
+            is_narrow: !self.is_off(),
+            ..self
+        }
+    }
+
+    /// Bytes of a row inside which its addresses rotate.
+    pub fn row(self) -> u64 {
+        if self.is_narrow { NARROW_ROW } else { ROW }
     }
 
     /// As registers have it.
@@ -37,19 +60,22 @@ impl Swizzle {
 
     /// Bytes by which a row is turned.
     pub fn turn(self, row: u64) -> u64 {
-        ((row & ((1 << self.key) - 1)) << (10 - self.key)) % ROW
+        let size = self.row();
+        ((row & ((1 << self.key) - 1)) << (size.ilog2() - u32::from(self.key))) % size
     }
 
     /// Where the byte of a logical address stands.
     pub fn physical(self, address: u64) -> u64 {
-        let row = address / ROW;
-        row * ROW + (address % ROW + self.turn(row)) % ROW
+        let size = self.row();
+        let row = address / size;
+        row * size + (address % size + self.turn(row)) % size
     }
 
     /// The logical address of a byte that stands here.
     pub fn logical(self, at: u64) -> u64 {
-        let row = at / ROW;
-        row * ROW + (at % ROW + ROW - self.turn(row)) % ROW
+        let size = self.row();
+        let row = at / size;
+        row * size + (at % size + size - self.turn(row)) % size
     }
 
     /// Start and size of the contiguous pieces that hold `size` logical bytes from `address`, in the order of the logical bytes.
@@ -64,10 +90,11 @@ impl Swizzle {
     /// Start and size of the contiguous pieces that hold the bytes of a pattern of logical addresses, in the order of these. Only for patterns
     /// that [fit](Pattern::fits) their buffer.
     pub fn each_piece(self, pattern: &Pattern, mut visit: impl FnMut(u64, u64)) {
+        let row = self.row();
         for start in pattern.runs() {
             let at = self.physical(start);
             // Most runs are a few bytes of a row.
-            if self.is_off() || (start % ROW).max(at % ROW) + pattern.run <= ROW {
+            if self.is_off() || (start % row).max(at % row) + pattern.run <= row {
                 visit(at, pattern.run);
             } else {
                 let pieces = self.pieces(start, pattern.run);
@@ -82,7 +109,8 @@ impl Swizzle {
         if self.is_off() {
             address..end
         } else {
-            address / ROW * ROW..end.div_ceil(ROW).saturating_mul(ROW)
+            let row = self.row();
+            address / row * row..end.div_ceil(row).saturating_mul(row)
         }
     }
 
@@ -143,8 +171,8 @@ impl Iterator for Pieces {
         } else {
             // Up to the end of the logical row, and up to the point where the rotated row wraps.
             self.left
-                .min(ROW - self.address % ROW)
-                .min(ROW - start % ROW)
+                .min(self.swizzle.row() - self.address % self.swizzle.row())
+                .min(self.swizzle.row() - start % self.swizzle.row())
         };
         self.address += size;
         self.left -= size;
@@ -168,6 +196,10 @@ mod tests {
             "the last unit of row 1 wraps to its start"
         );
         assert!(Swizzle::from_key(6).is_none());
+        let narrow = swizzle.narrow();
+        assert_eq!(narrow.physical(0x14000), 0x14000, "rows 0 of 16 KiB stay");
+        assert_eq!(narrow.physical(0x14200), 0x14210, "one unit on in row 1");
+        assert_eq!(narrow.logical(0x14200), 0x143f0, "its last unit wraps");
     }
 
     proptest! {

@@ -1,9 +1,12 @@
 //! The address map of a blob as the loader lays it out: DDR sections, CMX tiles, hardware registers.
 
 use crate::image::Image;
+use crate::npu3720;
 
 /// Bytes of CMX that programs may use in each tile (NPU4: 1.5 MiB).
 pub(crate) const CMX_SIZE: u64 = 0x18_0000;
+/// Bytes that no memory on the chip exceeds: two tiles of NPU3720 are one memory.
+pub(crate) const CMX_REACH: u64 = 0x40_0000;
 /// Tiles that the address map has room for.
 pub(crate) const TILES: u8 = 6;
 const CMX_BASE: u64 = 0x4000_0000;
@@ -45,8 +48,11 @@ pub(crate) fn resolve(image: &Image<'_>, address: u64) -> Target {
         })
 }
 
-/// Tiles and offset of a CMX address.
+/// Tiles and offset of a CMX address, in either map of the chips: the ranges have nothing in common.
 pub(crate) fn cmx(address: u64) -> Option<(u8, u64)> {
+    if let Some(found) = npu3720::cmx(address) {
+        return Some(found);
+    }
     let tiles = address >> TILE_SPACE_BITS & 0x3f;
     (address >> 27 == CMX_BASE >> 27 && tiles != 0).then_some((tiles as u8, in_tile(address)))
 }

@@ -1,9 +1,12 @@
 //! What differs between the generations of the NPU, as data.
 //!
 //! A program names its generation by the platform of `meta.PlatformInfo`; everything that Chipless reads, proves and computes is the same
-//! for all of them but for what stands here. Evidence: docs/npu-5010.md.
+//! for all of them but for what stands here. Evidence: docs/npu-3720.md, docs/npu-5010.md.
 
+use crate::address::CMX_SIZE;
+use crate::npu3720;
 use crate::read::Platform;
+use crate::structures::Layout;
 
 /// How the post-processing engine of the DPU counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,18 +24,47 @@ pub enum PostStages {
 pub struct Generation {
     /// Tiles of the chip: each has a DPU, SHAVEs and 1.5 MiB of CMX.
     pub tiles: u8,
+    /// Physical barriers that each tile brings.
+    pub barriers_a_tile: u32,
+    /// Bytes of CMX that programs may use in each tile, from its start on.
+    pub cmx_size: u64,
     /// Major version of the loader's interface (note.LoaderABIVersion).
     pub loader_abi: u32,
+    /// Major version of the root structure (note.MappedInferenceVersion).
+    pub mapped_inference: u32,
+    /// Whether addresses of on-chip memory are symbols of the runtime, inputs and outputs symbols without a section, and tasks listed in the
+    /// order in which the firmware starts them.
+    pub runtime_symbols: bool,
+    /// How descriptors are laid out.
+    pub layout: Layout,
     /// The post-processing engine.
     pub post: PostStages,
     /// Its machine file, among [`MACHINES`](crate::MACHINES).
     pub machine: usize,
 }
 
+/// Meteor Lake and Arrow Lake.
+pub const NPU3720: Generation = Generation {
+    tiles: 2,
+    barriers_a_tile: 32,
+    cmx_size: npu3720::CMX_SIZE,
+    loader_abi: 1,
+    mapped_inference: 7,
+    runtime_symbols: true,
+    layout: Layout::Npu3720,
+    post: PostStages::Separate,
+    machine: 2,
+};
+
 /// Lunar Lake.
 pub const NPU4000: Generation = Generation {
     tiles: 6,
+    barriers_a_tile: 16,
+    cmx_size: CMX_SIZE,
     loader_abi: 1,
+    mapped_inference: 11,
+    runtime_symbols: false,
+    layout: Layout::Npu4000,
     post: PostStages::Separate,
     machine: 0,
 };
@@ -40,7 +72,12 @@ pub const NPU4000: Generation = Generation {
 /// Panther Lake.
 pub const NPU5010: Generation = Generation {
     tiles: 3,
+    barriers_a_tile: 16,
+    cmx_size: CMX_SIZE,
     loader_abi: 2,
+    mapped_inference: 11,
+    runtime_symbols: false,
+    layout: Layout::Npu4000,
     post: PostStages::Float,
     machine: 1,
 };
@@ -51,7 +88,8 @@ impl Generation {
         match platform {
             Platform::Npu4000 => Some(NPU4000),
             Platform::Npu5010 => Some(NPU5010),
-            Platform::Npu3720 | Platform::Other(_) => None,
+            Platform::Npu3720 => Some(NPU3720),
+            Platform::Other(_) => None,
         }
     }
 }

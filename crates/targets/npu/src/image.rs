@@ -8,8 +8,9 @@
 //! Source: `npu_compiler_elf` `vpux_loader.cpp`; what is placed is proven by running programs.
 
 use crate::elf::{RUNTIME_SYMBOLS, Relocation, SYMBOL_ENTRY};
+use crate::npu3720;
 use crate::read::Document;
-use crate::relocation::{Formula, RelocationKind};
+use crate::relocation::{Formula, RUNTIME, RelocationKind};
 use crate::rules;
 use crate::section::{Section, section_flag, section_type};
 use chipless_model::{Finding, Limits, Place};
@@ -28,8 +29,8 @@ const ADDRESS_SPACE: u64 = 1 << 48;
 /// One section of the file, placed.
 #[derive(Clone, Debug)]
 pub struct Placed<'f> {
-    /// Name.
-    pub name: &'f str,
+    /// Name: that of the section, or `io.NetworkInput.N` and the like where inputs and outputs are symbols alone (NPU3720).
+    pub name: Cow<'f, str>,
     /// Address of the first byte; `None` where the section takes no memory in DDR.
     pub address: Option<u64>,
     /// Bytes of memory.
@@ -48,6 +49,10 @@ pub struct Image<'f> {
     by_address: Vec<usize>,
     /// Section and offset of the entry.
     entry: (usize, u64),
+    /// Inputs and outputs that are symbols alone: symbol table, number of the symbol, and index among the sections.
+    interface: Vec<(usize, u32, usize)>,
+    /// Tiles that the program was compiled for, where it relocates against symbols of the runtime.
+    runtime: Option<u8>,
 }
 
 impl<'f> Image<'f> {
@@ -107,6 +112,9 @@ impl<'f> Image<'f> {
 
     /// Tiles that the program uses: those with a workspace in on-chip memory.
     pub fn tiles(&self) -> u8 {
+        if let Some(tiles) = self.runtime {
+            return tiles;
+        }
         let tile = |section: &Placed<'_>| {
             section
                 .name
@@ -158,7 +166,7 @@ impl<'f> Image<'f> {
                 size,
             )
         };
-        place.in_part(section.name.to_owned())
+        place.in_part(section.name.clone().into_owned())
     }
 
     /// Applies one relocation section.
@@ -177,7 +185,8 @@ impl<'f> Image<'f> {
             Err(Box::new(rules::RELOCATION_SECTION.at(place, message)))
         };
         let (link, target) = (section.link as usize, section.info as usize);
-        if section.link == RUNTIME_SYMBOLS {
+        let is_runtime = section.link == RUNTIME_SYMBOLS;
+        if is_runtime && self.runtime.is_none() {
             return fault(
                 40,
                 "sh_link",
@@ -186,9 +195,10 @@ impl<'f> Image<'f> {
             );
         }
         let sections = document.sections();
-        if sections
-            .get(link)
-            .is_none_or(|table| table.kind != section_type::SYMTAB)
+        if !is_runtime
+            && sections
+                .get(link)
+                .is_none_or(|table| table.kind != section_type::SYMTAB)
         {
             return fault(
                 40,
@@ -251,13 +261,19 @@ impl<'f> Image<'f> {
                 format!("relocation kind {} is unknown", relocation.kind),
             ));
         };
-        if let Formula::Foreign(why) = kind.formula {
+        let is_foreign = match kind.formula {
+            Formula::Foreign(why) => Some(why),
+            Formula::Runtime(_) if table != RUNTIME_SYMBOLS as usize => Some(RUNTIME),
+            _ => None,
+        };
+        if let Some(why) = is_foreign {
             return Err((
                 &rules::RELOCATION_UNSUPPORTED,
                 format!("{} is not supported: {why}", kind.name),
             ));
         }
-        let symbol = self.symbol_value(document, table, relocation.symbol)?;
+        let (symbol, slots) = self.symbol_value(document, table, relocation.symbol)?;
+        let is_runtime = table == RUNTIME_SYMBOLS as usize;
         let Some(place) = self.sections.get_mut(target) else {
             return Ok(());
         };
@@ -269,7 +285,8 @@ impl<'f> Image<'f> {
             );
             return Err((&rules::RELOCATION_OFFSET, message));
         };
-        if matches!(kind.formula, Formula::Replace) && !mark(marks, &range, size) {
+        // The runtime's symbols are applied one after the other: an elementwise operation's input address is told twice.
+        if matches!(kind.formula, Formula::Replace) && !mark(marks, &range, size) && !is_runtime {
             let message = format!(
                 "the {} bytes at {:#x} of {} were relocated before",
                 kind.size, relocation.offset, place.name
@@ -283,8 +300,14 @@ impl<'f> Image<'f> {
         old.iter_mut()
             .zip(bytes.iter())
             .for_each(|(to, from)| *to = *from);
-        let sum = symbol.checked_add_signed(relocation.addend);
-        let Some(new) = sum.and_then(|sum| kind.apply(u64::from_le_bytes(old), sum)) else {
+        let old = u64::from_le_bytes(old);
+        let new = match kind.formula {
+            Formula::Runtime(_) => kind.apply_runtime(old, symbol, slots, relocation.addend),
+            _ => symbol
+                .checked_add_signed(relocation.addend)
+                .and_then(|sum| kind.apply(old, sum)),
+        };
+        let Some(new) = new else {
             let message = format!(
                 "S {symbol:#x} + A {:#x} does not fit the {} bytes of {}",
                 relocation.addend, kind.size, kind.name
@@ -298,14 +321,33 @@ impl<'f> Image<'f> {
         Ok(())
     }
 
-    /// S: the address of the symbol.
+    /// S: the address of the symbol, and how many slots the runtime has there.
     fn symbol_value(
         &self,
         document: &Document<'f>,
         table: usize,
         index: u32,
-    ) -> Result<u64, (&'static chipless_model::Rule, String)> {
+    ) -> Result<(u64, u64), (&'static chipless_model::Rule, String)> {
         let rule = &rules::RELOCATION_SYMBOL;
+        if table == RUNTIME_SYMBOLS as usize {
+            let symbol = npu3720::runtime_symbol(index, self.runtime.unwrap_or(1));
+            let unknown = || {
+                (
+                    rule,
+                    format!("symbol {index} of the runtime does not exist; 0 to 7 do"),
+                )
+            };
+            return symbol
+                .map(|symbol| (symbol.value, symbol.slots))
+                .ok_or_else(unknown);
+        }
+        if let Some((.., section)) = self
+            .interface
+            .iter()
+            .find(|(of, number, _)| (*of, *number) == (table, index))
+        {
+            return Ok((self.start(*section), 0));
+        }
         let Some(symbol) = document.elf().symbol(table, index) else {
             let count = document.elf().symbols(table).len();
             return Err((
@@ -330,6 +372,7 @@ impl<'f> Image<'f> {
         if let Some(address) = section.address {
             return address
                 .checked_add(symbol.value)
+                .map(|value| (value, 0))
                 .ok_or_else(|| (rule, format!("the value of symbol {index} is beyond 2^64")));
         }
         let memory = document
@@ -337,7 +380,7 @@ impl<'f> Image<'f> {
             .get(usize::from(symbol.section))
             .is_some_and(Section::is_memory_only);
         if memory {
-            Ok(symbol.value)
+            Ok((symbol.value, 0))
         } else {
             Err((
                 rule,
@@ -378,8 +421,11 @@ fn mark(marks: &mut Vec<u64>, range: &Range<usize>, size: usize) -> bool {
 /// Gives addresses.
 fn place<'f>(document: &Document<'f>, limits: &Limits, findings: &mut Vec<Finding>) -> Image<'f> {
     let elf = document.elf();
+    let runtime = document
+        .generation()
+        .is_some_and(|generation| generation.runtime_symbols);
     let placed = |(index, section): (usize, &Section<'f>)| Placed {
-        name: section.name,
+        name: Cow::Borrowed(section.name),
         address: None,
         size: section.size,
         bytes: Cow::Borrowed(elf.section_bytes(index)),
@@ -388,9 +434,13 @@ fn place<'f>(document: &Document<'f>, limits: &Limits, findings: &mut Vec<Findin
     let mut sections: Vec<Placed<'f>> = elf.sections().iter().enumerate().map(placed).collect();
     let is_placed = |section: &Section<'_>| {
         matches!(section.kind, section_type::PROGBITS | section_type::NOBITS)
-            && section.flags & section_flag::ALLOC != 0
+            && (runtime || section.flags & section_flag::ALLOC != 0)
     };
-    let shave = |section: &Section<'_>| section.name.starts_with("shave.");
+    let shave = |section: &Section<'_>| {
+        ["shave.", ".text.Kernel"]
+            .iter()
+            .any(|prefix| section.name.starts_with(prefix))
+    };
     let mut by_address = Vec::with_capacity(sections.len());
     let mut next = BASE;
     for first in [true, false] {
@@ -400,7 +450,7 @@ fn place<'f>(document: &Document<'f>, limits: &Limits, findings: &mut Vec<Findin
             .enumerate()
             .filter(|(_, section)| is_placed(section) && shave(section) == first)
         {
-            match next_address(next, section, limits) {
+            match next_address(next, (section.alignment, section.size), limits) {
                 Ok((address, end)) => {
                     next = end;
                     by_address.push(index);
@@ -412,6 +462,28 @@ fn place<'f>(document: &Document<'f>, limits: &Limits, findings: &mut Vec<Findin
                     let place = Place::bytes(elf.header_offset(index) + offset, 8)
                         .in_part(section.name.to_owned());
                     findings.push(rule.at(place, message));
+                }
+            }
+        }
+    }
+    let mut interface = Vec::new();
+    if runtime {
+        for (table, number, name, size) in interface_symbols(document) {
+            match next_address(next, (1, size), limits) {
+                Ok((address, end)) => {
+                    next = end;
+                    by_address.push(sections.len());
+                    interface.push((table, number, sections.len()));
+                    sections.push(Placed {
+                        name: Cow::Owned(name),
+                        address: Some(address),
+                        size,
+                        bytes: Cow::Borrowed(&[]),
+                        file_offset: 0,
+                    });
+                }
+                Err((rule, _, message)) => {
+                    findings.push(rule.at(Place::file().in_part(name), message));
                 }
             }
         }
@@ -437,17 +509,40 @@ fn place<'f>(document: &Document<'f>, limits: &Limits, findings: &mut Vec<Findin
         sections,
         by_address,
         entry: (0, 0),
+        interface,
+        runtime: runtime.then(|| document.tiles().max(1)),
     }
+}
+
+/// Inputs and outputs of a program that has no sections for them: symbol table, number of the symbol, name as a section, and size.
+fn interface_symbols(document: &Document<'_>) -> Vec<(usize, u32, String, u64)> {
+    let mut found = Vec::new();
+    for (index, table) in document.sections().iter().enumerate() {
+        let name = match table.flags {
+            flags if flags & section_flag::USER_INPUT != 0 => "NetworkInput",
+            flags if flags & section_flag::USER_OUTPUT != 0 => "NetworkOutput",
+            flags if flags & section_flag::PROFILING_OUTPUT != 0 => "ProfilingOutput",
+            _ => continue,
+        };
+        if table.kind != section_type::SYMTAB {
+            continue;
+        }
+        for (number, symbol) in document.elf().symbols(index).enumerate().skip(1) {
+            let section = format!("io.{name}.{}", number - 1);
+            found.push((index, number as u32, section, symbol.size));
+        }
+    }
+    found
 }
 
 /// The address of the next section and the end of the pages that it takes; or the rule it breaks, the offset of the
 /// field in its header and a message.
 fn next_address(
     next: u64,
-    section: &Section<'_>,
+    (alignment, size): (u64, u64),
     limits: &Limits,
 ) -> Result<(u64, u64), (&'static chipless_model::Rule, u64, String)> {
-    let alignment = section.alignment.max(1);
+    let alignment = alignment.max(1);
     if !alignment.is_power_of_two() {
         return Err((
             &rules::ELF_ALIGNMENT,
@@ -458,22 +553,21 @@ fn next_address(
     let address = next.checked_next_multiple_of(alignment.max(PAGE));
     let end = address.and_then(|address| {
         address
-            .checked_add(section.size)?
+            .checked_add(size)?
             .checked_add(1)?
             .checked_next_multiple_of(PAGE)
     });
     let limit = limits.memory_bytes.min(ADDRESS_SPACE - BASE);
     match (address, end) {
         (Some(address), Some(end))
-            if address - BASE <= limit && section.size <= limit - (address - BASE) =>
+            if address - BASE <= limit && size <= limit - (address - BASE) =>
         {
             Ok((address, end))
         }
         _ => {
             let before = next - BASE;
             let message = format!(
-                "{} bytes, behind {before} bytes of other sections, exceed memory_bytes = {limit}",
-                section.size
+                "{size} bytes, behind {before} bytes of other sections, exceed memory_bytes = {limit}"
             );
             Err((&rules::ELF_MEMORY_LIMIT, 32, message))
         }

@@ -8,7 +8,7 @@ use crate::read::Document;
 use crate::rules;
 use crate::structures::{
     Barrier, ManagedInference, MappedInference, NO_BARRIER, Reference, RuntimeConfiguration, TILES,
-    TaskKind, WorkItem,
+    TaskKind, TaskSection, WorkItem,
 };
 use crate::trailer::PackedVersion;
 use chipless_model::{Finding, Place, Rule};
@@ -107,7 +107,9 @@ impl<'i> Inference<'i> {
             );
             return Err(reader.findings);
         };
-        reader.interface(document);
+        for finding in interface(image, document) {
+            reader.push(finding);
+        }
         reader.versions(document, mapped, managed, managed_at);
         let field = offset_of!(MappedInference, barriers);
         reader.array::<Barrier>(
@@ -276,7 +278,7 @@ impl<'i> Reader<'i, '_> {
     ) {
         let count = reference.count.get();
         let placed = section.and_then(|index| self.image.sections().get(index));
-        let name = placed.map_or("no section", |section| section.name);
+        let name = placed.map_or("no section", |section| &*section.name);
         if count != records as u64 {
             let message = format!("{item} counts {count}; {name} holds {records}");
             let count_field = field + offset_of!(Reference, count);
@@ -296,7 +298,7 @@ impl<'i> Reader<'i, '_> {
                     self.image
                         .sections()
                         .get(other)
-                        .map_or("", |section| section.name)
+                        .map_or("", |section| &*section.name)
                 ),
                 None => "in no section".to_owned(),
             };
@@ -315,7 +317,10 @@ impl<'i> Reader<'i, '_> {
     fn tasks(&mut self, mapped: &MappedInference) -> [[Records<'i>; TILES]; TaskKind::ALL.len()] {
         let mut tasks = TaskKind::ALL.map(|kind| [none(kind); TILES]);
         for (index, section) in self.image.sections().iter().enumerate() {
-            let Some((kind, unit, list)) = TaskKind::of_section(section.name) else {
+            let Some(TaskSection {
+                kind, unit, list, ..
+            }) = TaskKind::of_section(&section.name)
+            else {
                 continue;
             };
             let Some(bytes) = self.records(index, kind.record_size(), kind.record_name()) else {
@@ -410,57 +415,6 @@ impl<'i> Reader<'i, '_> {
                         .at(place, message)
                         .with(document.mapped_inference_place(), "the note"),
                 );
-            }
-        }
-    }
-
-    fn interface(&mut self, document: &Document<'_>) {
-        let metadata = document.metadata();
-        let sides = [
-            ("io.NetworkInput.", metadata.inputs),
-            ("io.NetworkOutput.", metadata.outputs),
-            ("io.ProfilingOutput.", metadata.profiling_outputs),
-        ];
-        for (prefix, tensors) in sides {
-            let mut sizes = vec![0; tensors.len()];
-            let mut count = 0;
-            for section in self
-                .image
-                .sections()
-                .iter()
-                .filter(|section| section.address.is_some())
-            {
-                let Some(number) = section.name.strip_prefix(prefix) else {
-                    continue;
-                };
-                count += 1;
-                if let Some(size) = number
-                    .parse()
-                    .ok()
-                    .and_then(|number: usize| sizes.get_mut(number))
-                {
-                    *size = section.size;
-                }
-            }
-            if count != tensors.len() {
-                let message = format!(
-                    "the network's description lists {}; the program has {count} sections {prefix}N",
-                    tensors.len()
-                );
-                self.push(rules::PROGRAM_INTERFACE.at(document.metadata_place(), message));
-                continue;
-            }
-            for (index, (tensor, size)) in tensors.iter().zip(sizes).enumerate() {
-                if tensor.bytes().is_none_or(|bytes| bytes > size) {
-                    let bytes = tensor
-                        .bytes()
-                        .map_or_else(|| "more than 2^61".to_owned(), |bytes| bytes.to_string());
-                    let name = tensor.name.text().unwrap_or_default();
-                    let message = format!("{name} takes {bytes} bytes; {prefix}{index} has {size}");
-                    self.push(
-                        rules::PROGRAM_INTERFACE.at(document.metadata_place().at(name), message),
-                    );
-                }
             }
         }
     }
@@ -564,7 +518,7 @@ impl<'i> Reader<'i, '_> {
                     (!hit).then(|| {
                         let found = found.map_or_else(
                             || format!("{address:#x}, in no section"),
-                            |(at, offset)| format!("{} + {offset:#x}", self.image.sections().get(at).map_or("", |section| section.name)),
+                            |(at, offset)| format!("{} + {offset:#x}", self.image.sections().get(at).map_or("", |section| &*section.name)),
                         );
                         let message =
                             format!("work item {index} should point to a descriptor of task.dma.{unit}.{sub}; it points to {found}");
@@ -602,4 +556,56 @@ impl<'i> Reader<'i, '_> {
             }
         }
     }
+}
+
+/// Whether the program has a large enough section for each input and output.
+pub(crate) fn interface(image: &Image<'_>, document: &Document<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let metadata = document.metadata();
+    let sides = [
+        ("io.NetworkInput.", metadata.inputs),
+        ("io.NetworkOutput.", metadata.outputs),
+        ("io.ProfilingOutput.", metadata.profiling_outputs),
+    ];
+    for (prefix, tensors) in sides {
+        let mut sizes = vec![0; tensors.len()];
+        let mut count = 0;
+        for section in image
+            .sections()
+            .iter()
+            .filter(|section| section.address.is_some())
+        {
+            let Some(number) = section.name.strip_prefix(prefix) else {
+                continue;
+            };
+            count += 1;
+            if let Some(size) = number
+                .parse()
+                .ok()
+                .and_then(|number: usize| sizes.get_mut(number))
+            {
+                *size = section.size;
+            }
+        }
+        if count != tensors.len() {
+            let message = format!(
+                "the network's description lists {}; the program has {count} sections {prefix}N",
+                tensors.len()
+            );
+            findings.push(rules::PROGRAM_INTERFACE.at(document.metadata_place(), message));
+            continue;
+        }
+        for (index, (tensor, size)) in tensors.iter().zip(sizes).enumerate() {
+            if tensor.bytes().is_none_or(|bytes| bytes > size) {
+                let bytes = tensor
+                    .bytes()
+                    .map_or_else(|| "more than 2^61".to_owned(), |bytes| bytes.to_string());
+                let name = tensor.name.text().unwrap_or_default();
+                let message = format!("{name} takes {bytes} bytes; {prefix}{index} has {size}");
+                findings
+                    .push(rules::PROGRAM_INTERFACE.at(document.metadata_place().at(name), message));
+            }
+        }
+    }
+    findings
 }

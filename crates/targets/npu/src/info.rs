@@ -3,7 +3,7 @@
 use crate::metadata::{ModelNode, TensorRef, data_type_name, element_type};
 use crate::read::Document;
 use crate::section::{section_flag, section_type};
-use crate::structures::{Barrier, TaskKind, WorkItem};
+use crate::structures::{Barrier, Layout, TaskKind, WorkItem};
 use chipless_model::{ElementType, Info, TensorInfo, Value};
 use std::collections::HashSet;
 use zerocopy::FromBytes;
@@ -410,17 +410,23 @@ pub fn counts(document: &Document<'_>) -> Vec<(&'static str, u64)> {
     let mut tasks = [0; TaskKind::ALL.len()];
     let (mut nonempty, mut gather, mut converting) = (0, 0, 0);
     for (index, section) in document.sections().iter().enumerate() {
-        let Some((kind, ..)) = TaskKind::of_section(section.name) else {
+        let Some(list) = TaskKind::of_section(section.name) else {
             continue;
         };
+        let kind = list.kind;
         let records = document
             .elf()
             .section_bytes(index)
-            .chunks_exact(kind.record_size());
+            .chunks_exact(list.record_size());
         if let Some(count) = tasks.get_mut(kind as usize) {
             *count += records.len() as u64;
         }
         if matches!(kind, TaskKind::DmaDdr | TaskKind::DmaCmx) {
+            if list.layout == Layout::Npu3720 {
+                // DMA descriptor offset 32: bytes of a plane. Lists of indices and conversions came later.
+                nonempty += records.filter(|record| word(record, 32) != 0).count() as u64;
+                continue;
+            }
             for descriptor in records {
                 // Descriptor offset 16: configuration; 24: bytes of the innermost run of the source.
                 let configuration = word(descriptor, 16) | word(descriptor, 20) << 32;

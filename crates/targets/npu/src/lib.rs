@@ -18,6 +18,7 @@ mod lower;
 mod machine;
 pub mod metadata;
 pub mod names;
+mod npu3720;
 pub mod profiling;
 mod raw;
 pub mod read;

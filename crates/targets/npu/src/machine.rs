@@ -134,6 +134,7 @@ pub struct ShaveCost {
 pub const MACHINES: &[(&str, &str)] = &[
     ("npu4", include_str!("../machine.toml")),
     ("npu5", include_str!("../machine-5010.toml")),
+    ("npu3", include_str!("../machine-3720.toml")),
 ];
 
 impl Machine {

@@ -6,7 +6,7 @@
 
 use crate::machine::Machine;
 use crate::read::Document;
-use crate::structures::TaskKind;
+use crate::structures::{Layout, TaskKind};
 use chipless_model::{Program, TaskId, Time};
 use chipless_sim::Timeline;
 use std::collections::HashMap;
@@ -193,6 +193,13 @@ impl Profiling {
                 self.bytes, self.dma
             ));
         }
+        let layout = document.generation().map(|generation| generation.layout);
+        if layout == Some(Layout::Npu3720) {
+            return Err(format!(
+                "the profiling buffer of a program for {} is not supported; those for NPU4000 and NPU5010 are",
+                document.platform()
+            ));
+        }
         let mut out = Out {
             bytes: vec![0; self.bytes as usize],
             records: 0,
@@ -287,13 +294,13 @@ impl Labels {
     }
 }
 
-/// Sections of task descriptors: name, kind, tile or engine, list.
+/// Sections of task descriptors that hold those of one tile or engine: name, kind, tile or engine, list.
 pub(crate) fn sections<'d>(
     document: &'d Document<'_>,
 ) -> impl Iterator<Item = (&'d str, TaskKind, usize, usize)> {
     document.sections().iter().filter_map(|section| {
-        let (kind, unit, list) = TaskKind::of_section(section.name)?;
-        Some((section.name, kind, unit, list))
+        let list = TaskKind::of_section(section.name)?;
+        (list.layout == Layout::Npu4000).then_some((section.name, list.kind, list.unit, list.list))
     })
 }
 
@@ -325,8 +332,8 @@ fn by_place<'p>(
         .sections()
         .iter()
         .filter_map(|section| {
-            let (kind, ..) = TaskKind::of_section(section.name)?;
-            Some((section.name, (section.offset, kind.record_size())))
+            let list = TaskKind::of_section(section.name)?;
+            Some((section.name, (section.offset, list.record_size())))
         })
         .collect();
     let place = |(id, task): (TaskId, &chipless_model::Task)| {

@@ -198,14 +198,12 @@ fn tasks(file: File<'_>, document: &Document<'_>) -> Node {
         .sections()
         .iter()
         .enumerate()
-        .filter_map(|(index, section)| {
-            Some((index, section, TaskKind::of_section(section.name)?.0))
-        });
-    let children = sections.map(|(index, section, kind)| {
+        .filter_map(|(index, section)| Some((index, section, TaskKind::of_section(section.name)?)));
+    let children = sections.map(|(index, section, list)| {
         let records = document
             .elf()
             .section_bytes(index)
-            .chunks_exact(kind.record_size());
+            .chunks_exact(list.record_size());
         let words = |record: &[u8]| {
             let words = record.chunks_exact(4).map(|word| {
                 word.iter()
@@ -217,7 +215,7 @@ fn tasks(file: File<'_>, document: &Document<'_>) -> Node {
         Node {
             name: section.name.to_owned(),
             offset: Some(section.offset),
-            ..list(records, words)
+            ..self::list(records, words)
         }
     });
     Node {

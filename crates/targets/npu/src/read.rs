@@ -261,7 +261,7 @@ impl<'f> Document<'f> {
     pub fn supported(&self) -> Result<(), Box<Finding>> {
         let (platform, place) = &self.platform;
         let Some(generation) = Generation::of(*platform) else {
-            let message = format!("{platform} is not supported; NPU4000 and NPU5010 are");
+            let message = format!("{platform} is not supported; NPU3720, NPU4000 and NPU5010 are");
             return Err(Box::new(
                 rules::UNSUPPORTED_PLATFORM.at(place.clone().at("ArchKind"), message),
             ));
@@ -271,7 +271,11 @@ impl<'f> Document<'f> {
         }
         for (what, note, known) in [
             ("loader ABI", &self.loader_abi, generation.loader_abi),
-            ("mapped inference", &self.mapped_inference, 11),
+            (
+                "mapped inference",
+                &self.mapped_inference,
+                generation.mapped_inference,
+            ),
         ] {
             let (place, message) = match note {
                 Some(note) if note.version.major == known => continue,

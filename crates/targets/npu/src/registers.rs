@@ -5,10 +5,13 @@
 
 use crate::address::{self, Target};
 use crate::image::Image;
-use crate::structures::TaskKind;
+use crate::structures::{Layout, TaskKind, TaskSection};
 
 /// `structure,register,name,byte,bit,width,used`: the byte of the register in its structure, the lowest bit in the register.
 const TABLE: &str = include_str!("registers.csv");
+
+/// The same for NPU3720, under the names of the firmware's headers.
+const TABLE_3720: &str = include_str!("npu3720/registers.csv");
 
 /// A descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,14 +56,18 @@ pub struct Field {
 pub fn of_task(image: &Image<'_>, part: &str, offset: u64) -> Vec<Structure> {
     let found = TaskKind::of_section(part)
         .zip(image.section(part))
-        .and_then(|((kind, ..), section)| {
+        .and_then(|(list, section)| {
             let start = image.sections().get(section)?.file_offset;
-            let index = offset.checked_sub(start)? / kind.record_size() as u64;
-            Some((kind, index))
+            let index = offset.checked_sub(start)? / list.record_size() as u64;
+            Some((list, index))
         });
-    let Some((kind, index)) = found else {
+    let Some((list, index)) = found else {
         return Vec::new();
     };
+    let kind = list.kind;
+    if list.layout == Layout::Npu3720 {
+        return of_list(image, list, part, index);
+    }
     let mut structures: Vec<Structure> = structure(image, kind, part, index).into_iter().collect();
     match kind {
         TaskKind::Variant => {
@@ -82,6 +89,33 @@ pub fn of_task(image: &Image<'_>, part: &str, offset: u64) -> Vec<Structure> {
         }
         _ => {}
     }
+    structures
+}
+
+/// The descriptors of a task of NPU3720: its record names the other one by number.
+fn of_list(image: &Image<'_>, list: TaskSection, part: &str, index: u64) -> Vec<Structure> {
+    let mut structures: Vec<Structure> = structure(image, list.kind, part, index)
+        .into_iter()
+        .collect();
+    let other = match list.kind {
+        TaskKind::Variant => Some((
+            TaskKind::Invariant,
+            ".text.DPUInvariants",
+            "invariant_index_",
+        )),
+        TaskKind::Invocation => Some((
+            TaskKind::Range,
+            ".text.ActKernelRanges",
+            "kernel_range_index",
+        )),
+        _ => None,
+    };
+    let found = other.and_then(|(kind, section, name)| {
+        let mut fields = structures.first()?.fields.iter();
+        let number = fields.find(|field| field.name == name)?.value;
+        structure(image, kind, section, number)
+    });
+    structures.extend(found);
     structures
 }
 
@@ -108,10 +142,15 @@ fn structure(image: &Image<'_>, kind: TaskKind, section: &str, index: u64) -> Op
         TaskKind::Range => "range",
         TaskKind::Invocation => "invocation",
     };
-    let (at, size) = (image.section(section)?, kind.record_size());
+    let list = TaskKind::of_section(section)?;
+    let (at, size) = (image.section(section)?, list.record_size());
+    let table = match list.layout {
+        Layout::Npu3720 => TABLE_3720,
+        Layout::Npu4000 => TABLE,
+    };
     let start = usize::try_from(index).ok()?.checked_mul(size)?;
     let record = image.bytes(at).get(start..start.checked_add(size)?)?;
-    let fields = TABLE.lines().skip(1).filter_map(|line| {
+    let fields = table.lines().skip(1).filter_map(|line| {
         let mut columns = line.split(',');
         if columns.next()? != name {
             return None;
@@ -128,7 +167,7 @@ fn structure(image: &Image<'_>, kind: TaskKind, section: &str, index: u64) -> Op
             bit,
             width,
             value,
-            meaning: meaning(image, name, field, width, value),
+            meaning: meaning((image, list.layout), name, field, width, value),
             used,
         })
     });
@@ -152,7 +191,13 @@ fn number(record: &[u8], byte: usize, bit: u32, width: u32) -> u64 {
     (word >> bit & mask) as u64
 }
 
-fn meaning(image: &Image<'_>, structure: &str, name: &str, width: u32, value: u64) -> String {
+fn meaning(
+    (image, layout): (&Image<'_>, Layout),
+    structure: &str,
+    name: &str,
+    width: u32,
+    value: u64,
+) -> String {
     const ELEMENTS: [&str; 10] = [
         "float16",
         "uint8",
@@ -192,6 +237,9 @@ fn meaning(image: &Image<'_>, structure: &str, name: &str, width: u32, value: u6
         ("invariant", "ac_base") => format!("byte {:#x} of the tile", value * 16),
         ("invariant", "permutation") => format!("{}, innermost first", one_of(&ORDERS)),
         ("invariant", "amode" | "wmode") => one_of(&ELEMENTS),
+        ("invariant", "dtype") if layout == Layout::Npu3720 => one_of(&[
+            "float16", "uint8", "uint8", "int8", "32 bits", "4 bits", "2 bits", "log", "binary",
+        ]),
         ("invariant", "dtype") => format!("elements of {} bits", 1u64 << value.min(7)),
         ("invariant", "workload_operation") => {
             one_of(&["convolution", "max pool", "average pool", "elementwise"])
@@ -209,6 +257,7 @@ fn meaning(image: &Image<'_>, structure: &str, name: &str, width: u32, value: u6
         ("range", "code_size") => format!("{value} bytes"),
         _ if name.starts_with("cbarrier")
             || name.starts_with("pbarrier")
+            || name.ends_with("_mask")
             || name.contains("mask_") =>
         {
             let from = if name.ends_with("hi") || name.contains("_hi") || name.ends_with("upper") {
@@ -248,7 +297,7 @@ fn place(image: &Image<'_>, address: u64) -> String {
             let name = image
                 .sections()
                 .get(section)
-                .map_or("", |section| section.name);
+                .map_or("", |section| &*section.name);
             format!("{name}+{offset:#x}")
         }
         Target::Cmx { tiles, offset } => {

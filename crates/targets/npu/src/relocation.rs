@@ -26,6 +26,8 @@ pub enum Formula {
     Replace,
     /// A function of the old field and S + A.
     Merge(fn(old: u64, sum: u64) -> u64),
+    /// A function of the old field, S, the slots that the runtime has at S, and A: symbols of the runtime (NPU3720).
+    Runtime(fn(old: u64, symbol: u64, slots: u64, addend: i64) -> u64),
     /// Nothing that can be known here, and why.
     Foreign(&'static str),
 }
@@ -43,22 +45,34 @@ const fn kind(number: u32, name: &'static str, size: u8, formula: Formula) -> Re
 const LOCAL: u64 = 0x1f_ffff;
 /// The tile bits of a CMX address.
 const TILES: u64 = 0x7e0_0000;
-const RUNTIME: &str = "it counts slots of the runtime's own symbols (NPU3720)";
+pub(crate) const RUNTIME: &str = "it counts slots of the runtime's own symbols (NPU3720)";
 const MULTICAST: &str = "it spreads an NPU3720 address over tiles";
 const STRIDES: &str = "it computes a descriptor from strides that are known only at the inference";
 
-use Formula::{Foreign, Merge, Replace};
+use Formula::{Foreign, Merge, Replace, Runtime};
 
 /// Every public kind, by number.
 pub static KINDS: &[RelocationKind] = &[
     kind(0, "R_VPU_64", 8, Replace),
     kind(1, "R_VPU_64_OR", 8, Merge(|old, sum| old | sum)),
-    kind(2, "R_VPU_DISP40_RTM", 8, Foreign(RUNTIME)),
-    kind(3, "R_VPU_64_LSHIFT", 8, Foreign(RUNTIME)),
+    kind(
+        2,
+        "R_VPU_DISP40_RTM",
+        8,
+        Runtime(|old, symbol, slots, addend| {
+            old | slot(old & DISP40, symbol, slots, addend) & DISP40
+        }),
+    ),
+    kind(
+        3,
+        "R_VPU_64_LSHIFT",
+        8,
+        Runtime(|old, symbol, _, _| old << (symbol & 63)),
+    ),
     kind(4, "R_VPU_32", 4, Replace),
-    kind(5, "R_VPU_32_RTM", 4, Foreign(RUNTIME)),
+    kind(5, "R_VPU_32_RTM", 4, Runtime(slot)),
     kind(6, "R_VPU_32_SUM", 4, Merge(u64::saturating_add)),
-    kind(7, "R_VPU_32_MULTICAST_BASE", 4, Foreign(MULTICAST)),
+    kind(7, "R_VPU_32_MULTICAST_BASE", 4, Runtime(multicast_base)),
     kind(8, "R_VPU_32_MULTICAST_BASE_SUB", 4, Foreign(MULTICAST)),
     kind(9, "R_VPU_DISP28_MULTICAST_OFFSET", 4, Foreign(MULTICAST)),
     kind(
@@ -151,9 +165,40 @@ pub static KINDS: &[RelocationKind] = &[
     kind(27, "R_VPU_DMA_TASK_INPUT_BIT", 192, Foreign(STRIDES)),
     kind(28, "R_VPU_DMA_TASK_OUTPUT_BIT", 192, Foreign(STRIDES)),
     kind(1011, "R_VPU_16_SUM", 2, Merge(u64::saturating_add)),
-    kind(1012, "R_VPU_64_MULT", 8, Foreign(RUNTIME)),
-    kind(1013, "R_VPU_64_MULT_SUB", 8, Foreign(RUNTIME)),
+    kind(
+        1012,
+        "R_VPU_64_MULT",
+        8,
+        Runtime(|old, symbol, _, _| old.wrapping_mul(symbol)),
+    ),
+    kind(
+        1013,
+        "R_VPU_64_MULT_SUB",
+        8,
+        Runtime(|old, symbol, _, addend| old.wrapping_mul((addend as u64).wrapping_sub(symbol))),
+    ),
 ];
+
+/// The address field of an NPU3720 DMA link.
+const DISP40: u64 = 0xff_ffff_ffff;
+
+/// The slot of the runtime for a descriptor whose number is in the field.
+fn slot(old: u64, symbol: u64, slots: u64, addend: i64) -> u64 {
+    let number = old & slots.wrapping_sub(1);
+    symbol.wrapping_add_signed(addend.wrapping_mul(number as i64))
+}
+
+/// An NPU3720 address with the tile select of a multicast (bits 22 and 23) as the DPU takes it; where none is, it is the address.
+fn multicast_base(_: u64, symbol: u64, _: u64, addend: i64) -> u64 {
+    const SELECT: u64 = 0x00c0_0000;
+    let address = symbol.wrapping_add_signed(addend);
+    let base = match (address & SELECT) >> 20 {
+        0 => 0,
+        4 | 12 => 2 << 20,
+        _ => 1 << 20,
+    };
+    address & !SELECT | base
+}
 
 /// A variant's link as the preemption workaround stores it: bits 1 to 15 at 17 to 31, bit 0 at 14.
 fn preempted(old: u64, sum: u64) -> u64 {
@@ -175,8 +220,20 @@ impl RelocationKind {
         let new = match self.formula {
             Formula::Replace => sum,
             Formula::Merge(merge) => merge(old, sum),
-            Formula::Foreign(_) => return None,
+            Formula::Runtime(_) | Formula::Foreign(_) => return None,
         };
+        self.fitting(new)
+    }
+
+    /// The field after a relocation against a symbol of the runtime; `None` where it does not fit.
+    pub fn apply_runtime(&self, old: u64, symbol: u64, slots: u64, addend: i64) -> Option<u64> {
+        match self.formula {
+            Formula::Runtime(formula) => self.fitting(formula(old, symbol, slots, addend)),
+            _ => self.apply(old, symbol.checked_add_signed(addend)?),
+        }
+    }
+
+    fn fitting(&self, new: u64) -> Option<u64> {
         (self.size >= 8 || new >> (u32::from(self.size) * 8) == 0).then_some(new)
     }
 }

@@ -90,11 +90,11 @@ chipless_model::rules! {
         "The file is damaged: compile or export it again."
         "npu_compiler_elf: metadata_primitives.hpp, serial_struct_base.hpp";
     UNSUPPORTED_PLATFORM Unsupported Error Chipless "npu-unsupported-platform" "the program is for another chip"
-        "meta.PlatformInfo names the chip. Chipless runs programs for NPU4000 (ArchKind 4, VPUX40XX, Lunar Lake, six tiles) and NPU5010 (ArchKind 5, Panther Lake, three tiles). NPU3720 has other descriptors. `info` still shows what the file says about itself."
-        "Compile the model with NPU_PLATFORM=4000 or NPU_PLATFORM=5010."
+        "meta.PlatformInfo names the chip. Chipless runs programs for NPU3720 (ArchKind 3, VPUX37XX, Meteor and Arrow Lake, two tiles), NPU4000 (ArchKind 4, VPUX40XX, Lunar Lake, six tiles) and NPU5010 (ArchKind 5, Panther Lake, three tiles). `info` still shows what the file says about itself."
+        "Compile the model with NPU_PLATFORM=3720, NPU_PLATFORM=4000 or NPU_PLATFORM=5010."
         "npu_compiler_elf, vpux_headers/platform.hpp";
     UNSUPPORTED_VERSION Unsupported Error Chipless "npu-unsupported-version" "the program follows an ABI that is not known"
-        "Two notes say which versions the program follows: that of the loader's ABI (major 1 is known) and that of the mapped inference (major 11 is known). A new major number means that structures have changed."
+        "Two notes say which versions the program follows: that of the loader's ABI (major 1 is known) and that of the mapped inference (major 11 is known, for NPU3720 major 7). A new major number means that structures have changed."
         "Compile the model with a compiler of the known ABI."
         "npu_compiler_elf version rule: major equal, minor not larger";
     PROGRAM_VERSION Fault Error Format "program-version" "the versions of the mapped inference disagree"

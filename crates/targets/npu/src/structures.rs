@@ -4,6 +4,7 @@
 //!
 //! Sources: NPU firmware headers `vpu_nnrt_api_40xx.h`, `vpu_nnrt_wlm.h`, `vpu_nnrt_common.h` (API 11).
 
+use crate::npu3720;
 use std::mem::offset_of;
 use zerocopy::byteorder::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
@@ -227,6 +228,47 @@ const _: () = {
     assert!(size_of::<WorkItem>() == 64);
 };
 
+/// How descriptors are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// NPU3720.
+    Npu3720,
+    /// NPU4000 and NPU5010.
+    Npu4000,
+}
+
+/// A section of descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskSection {
+    /// What it holds.
+    pub kind: TaskKind,
+    /// Of which DMA engine or tile; 0 where one section holds those of all tiles.
+    pub unit: usize,
+    /// Which list of the unit.
+    pub list: usize,
+    /// How its descriptors are laid out.
+    pub layout: Layout,
+}
+
+impl TaskSection {
+    /// Bytes of one record.
+    pub const fn record_size(self) -> usize {
+        match self.layout {
+            Layout::Npu3720 => npu3720::record_size(self.kind),
+            Layout::Npu4000 => self.kind.record_size(),
+        }
+    }
+
+    /// Where an invariant counts its variants.
+    pub(crate) const fn variant_count(self) -> usize {
+        match self.layout {
+            Layout::Npu3720 => npu3720::VARIANT_COUNT,
+            // NPU4 DPU invariant, variant_count.
+            Layout::Npu4000 => 0x158,
+        }
+    }
+}
+
 /// What a task section holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TaskKind {
@@ -255,7 +297,7 @@ impl TaskKind {
         TaskKind::Invocation,
     ];
 
-    /// Bytes of one record.
+    /// Bytes of one record of NPU4000.
     pub const fn record_size(self) -> usize {
         match self {
             TaskKind::DmaDdr | TaskKind::DmaCmx => DMA_SIZE,
@@ -277,11 +319,14 @@ impl TaskKind {
         }
     }
 
-    /// Kind, engine or tile, and list of a section, by its name: `task.dma.ENGINE.0` (from DDR) and `.1` (from CMX),
-    /// `task.dpu.invariant.TILE.0`, `task.dpu.variant.TILE.0`, `task.shave.range.TILE.LIST`, `task.shave.invocation.TILE.LIST`.
-    /// Programs compiled with `NPU_TURBO` have two lists for the SHAVEs of a tile, all others list 0 alone.
-    pub fn of_section(name: &str) -> Option<(TaskKind, usize, usize)> {
-        let rest = name.strip_prefix("task.")?;
+    /// What a section of descriptors holds, by its name: `task.dma.ENGINE.0` (from DDR) and `.1` (from CMX), `task.dpu.invariant.TILE.0`,
+    /// `task.dpu.variant.TILE.0`, `task.shave.range.TILE.LIST`, `task.shave.invocation.TILE.LIST`; in programs for NPU3720 `.text.dmaTasksENGINE`,
+    /// and one section for all tiles of each other kind. Programs compiled with `NPU_TURBO` have two lists for the SHAVEs of a tile, all others
+    /// list 0 alone.
+    pub fn of_section(name: &str) -> Option<TaskSection> {
+        let Some(rest) = name.strip_prefix("task.") else {
+            return npu3720::task_section(name);
+        };
         let (rest, last) = rest.rsplit_once('.')?;
         let (what, unit) = rest.rsplit_once('.')?;
         let list = match last {
@@ -299,7 +344,12 @@ impl TaskKind {
             _ => return None,
         };
         let unit = unit.parse().ok().filter(|unit| *unit < TILES)?;
-        Some((kind, unit, list))
+        Some(TaskSection {
+            kind,
+            unit,
+            list,
+            layout: Layout::Npu4000,
+        })
     }
 
     /// Whether sections of this kind come in two lists, of which the mapped inference references the first.

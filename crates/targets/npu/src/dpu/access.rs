@@ -3,7 +3,7 @@
 use super::activations::Tensor;
 use super::geometry::Axes;
 use super::ranges::{Ranges, strided};
-use super::region::{ADDRESS_SPACE, Operand, Region, TILE_BYTES};
+use super::region::{ADDRESS_SPACE, Operand, Region};
 use super::weights::{Entry, NO_MAP, Weights, count_bits};
 use super::workload::{Operation, Workload};
 use chipless_model::{ElementType, Pattern, Swizzle};
@@ -46,7 +46,7 @@ impl Workload {
                     });
                 match self.input.storage_elements(elements, &self.geometry, known) {
                     Some(found) => strided(found, |pattern| read(pattern, false)),
-                    None => read(Pattern::contiguous(0, TILE_BYTES), true),
+                    None => read(Pattern::contiguous(0, self.reach), true),
                 }
             }
         }
@@ -65,7 +65,7 @@ impl Workload {
                 } else {
                     let entries = self.known_entries(known);
                     self.weight_accesses(&entries, known, &mut read);
-                    read(Pattern::contiguous(0, TILE_BYTES), true);
+                    read(Pattern::contiguous(0, self.reach), true);
                 }
             }
         }

@@ -30,7 +30,12 @@ pub(super) struct Tensor {
     pub(super) sparse: Option<StorageElements>,
     /// Where a convolution takes some channels of a pixel only: its weights are stored for these.
     pub(super) taken: Option<Taken>,
+    /// Where a tensor lies in two tiles: rows in the first one. Those of the second tile stand where the first ones do, a tile further.
+    pub(super) first_rows: Option<usize>,
 }
+
+/// Bytes from a place in a tile to the same one in the next, where a DPU reaches both.
+pub(super) const NEXT_TILE: u64 = 0x20_0000;
 
 /// The channels of a pixel that a first convolution takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,7 +241,11 @@ impl Tensor {
 
     /// Tile offset of an element of a dense tensor, before swizzling.
     pub(super) fn position(&self, y: usize, x: usize, c: usize) -> u64 {
-        self.base + (self.pixel(y, x) * self.pitch() + c) as u64 * self.format.bits() / 8
+        let (y, base) = match self.first_rows {
+            Some(rows) if y >= rows => (y - rows, self.base + NEXT_TILE),
+            _ => (y, self.base),
+        };
+        base + (self.pixel(y, x) * self.pitch() + c) as u64 * self.format.bits() / 8
     }
 
     /// First byte of a window of a dense tensor and the end of its last, before swizzling.
@@ -262,7 +271,7 @@ impl Tensor {
         // Rows and columns repeat regularly: a loop for each.
         let pixel = self.bytes(self.pitch()) as i64;
         let row = self.bytes(self.pitch() * self.size.x) as i64;
-        for (y, rows) in regular(geometry.y) {
+        for (y, rows) in self.in_tiles(geometry) {
             for (x, columns) in regular(geometry.x) {
                 let start = self.position(
                     geometry.start.y + y.start,
@@ -290,6 +299,36 @@ impl Tensor {
                 emit(Pattern::new(start, self.bytes(read), whole));
             }
         }
+    }
+
+    /// The rows that the taps of a window fall on, those of each tile apart.
+    fn in_tiles(&self, geometry: &Geometry) -> Vec<(std::ops::Range<usize>, u64)> {
+        let rows = regular(geometry.y);
+        let Some(split) = self.first_rows else {
+            return rows;
+        };
+        let split = split.saturating_sub(geometry.start.y);
+        let stride = geometry.y.stride;
+        let mut found = Vec::new();
+        for (range, count) in rows {
+            let is_apart = range.end <= split && count == 1 || range.start >= split;
+            if is_apart {
+                found.push((range, count));
+                continue;
+            }
+            for number in 0..count as usize {
+                let range = range.start + number * stride..range.end + number * stride;
+                let middle = split.clamp(range.start, range.end);
+                let parts = [range.start..middle, middle..range.end];
+                found.extend(
+                    parts
+                        .into_iter()
+                        .filter(|part| !part.is_empty())
+                        .map(|part| (part, 1)),
+                );
+            }
+        }
+        found
     }
 
     /// The bytes of a sparse tensor's pointers and map that belong to a window.

@@ -137,6 +137,18 @@ impl Output {
         Ok(output)
     }
 
+    /// Writes the whole box a second time, this many bytes further.
+    pub(super) fn repeat(&mut self, offset: i64) {
+        let [_, middle, outer] = self.order();
+        self.halos.push(Halo {
+            tiles: 1,
+            offset,
+            width: middle.of(self.tensor),
+            middle: 0..middle.of(self.tensor),
+            outer: 0..outer.of(self.tensor),
+        });
+    }
+
     fn halo(&self, region: &HaloRegion, continued: bool) -> Result<Halo, DecodeError> {
         if region.tile_select >= 1 << 6 {
             return Err(DecodeError::new(

@@ -62,16 +62,12 @@ impl Ranges {
         }
         let start = self.swizzle.physical(address);
         // Many are a few bytes of one row, in one piece.
-        if address % Swizzle::ROW + size <= Swizzle::ROW
-            && start % Swizzle::ROW + size <= Swizzle::ROW
-        {
+        let row = self.swizzle.row();
+        if address % row + size <= row && start % row + size <= row {
             ranges.push((start, size));
             return;
         }
-        let (first, last) = (
-            address.div_ceil(Swizzle::ROW) * Swizzle::ROW,
-            end / Swizzle::ROW * Swizzle::ROW,
-        );
+        let (first, last) = (address.div_ceil(row) * row, end / row * row);
         if first >= last {
             ranges.extend(self.swizzle.pieces(address, size));
         } else {

@@ -5,6 +5,7 @@ use super::formats::{self, input_format};
 use super::geometry::{Axes, Geometry, Slide};
 use super::output::Output;
 use super::post::Post;
+use super::region::TILE_BYTES;
 use super::registers::{self, Invariant, Variant};
 use super::weights::{Palette, Weights};
 use crate::generation::PostStages;
@@ -76,6 +77,8 @@ pub struct Workload {
     channels: usize,
     /// The sums stay in the accumulators for the next workload of this DPU.
     pub(super) continued: bool,
+    /// Bytes of its memory: a bound where pointers are data.
+    pub(super) reach: u64,
     pub(super) unsupported: Option<String>,
     pub(super) unproven: Option<String>,
 }
@@ -94,14 +97,25 @@ impl Workload {
         tile: u8,
         stages: PostStages,
     ) -> Result<Workload, DecodeError> {
-        let i = Invariant::decode(invariant);
-        let v = Variant::decode(variant);
+        let (i, v) = (Invariant::decode(invariant), Variant::decode(variant));
         if tile >= 6 {
             return Err(DecodeError::new("tile", "0 to 5", tile));
         }
         let output = Output::decode(&i, &v, registers::halo_regions(variant))?;
-        let operation = operation(&i)?;
-        let geometry = geometry(&i, &v, operation, stages)?;
+        Workload::of_registers(&i, &v, output, tile, stages, registers::palette(invariant))
+    }
+
+    /// A workload of registers, whose output is decoded.
+    pub(super) fn of_registers(
+        i: &Invariant,
+        v: &Variant,
+        output: Output,
+        tile: u8,
+        stages: PostStages,
+        palette: [u16; 16],
+    ) -> Result<Workload, DecodeError> {
+        let operation = operation(i)?;
+        let geometry = geometry(i, v, operation, stages)?;
         let activations = input_format(i.amode)
             .ok_or_else(|| DecodeError::new("amode", "a format, 0 to 9", i.amode))?;
         let weights = input_format(i.wmode)
@@ -148,6 +162,7 @@ impl Workload {
                 i.cm_sp_pattern,
                 size,
             ),
+            first_rows: None,
         };
         let mut input = input;
         if let (PostStages::Float, 1.., Some(taken)) = (stages, i.packed_channels, &mut input.taken)
@@ -163,6 +178,7 @@ impl Workload {
             swizzle: weight_swizzle,
             sparse: None,
             taken: None,
+            first_rows: None,
         });
         let weights = Weights {
             table: u64::from(v.weight_start),
@@ -171,26 +187,25 @@ impl Workload {
             zero_point: formats::zero_point(weights, i.mpe_wtbias),
             dense: i.wt_dense == 1,
             swizzle: weight_swizzle,
-            palette: (i.wt_plt_cfg != 0).then(|| Palette {
-                entries: registers::palette(invariant),
-            }),
+            palette: (i.wt_plt_cfg != 0).then_some(Palette { entries: palette }),
         };
         let mut workload = Workload {
             tile,
             operation,
             geometry,
-            post: Post::decode(&i, operation, activations, stages)?,
+            post: Post::decode(i, operation, activations, stages)?,
             output,
             input,
             second,
             weights,
             channels: v.workload_size_z as usize,
             continued: v.conv_cond == 1,
+            reach: TILE_BYTES,
             unsupported: None,
             unproven: None,
         };
-        workload.unsupported = workload.find_unsupported(&i, &v);
-        workload.unproven = workload.find_unproven(&i);
+        workload.unsupported = workload.find_unsupported(i, v);
+        workload.unproven = workload.find_unproven(i);
         Ok(workload)
     }
 

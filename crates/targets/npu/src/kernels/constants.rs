@@ -1,7 +1,7 @@
 //! Which constant bytes stand in CMX when a task runs: weight tables and sparsity maps say where weights stand, so that
 //! the accesses of a workload are exact where these are known.
 
-use crate::address::{CMX_SIZE, TILES};
+use crate::address::{CMX_REACH, TILES};
 use crate::dpu::{Workload, physical};
 use chipless_model::Pattern;
 use std::ops::Range;
@@ -155,7 +155,7 @@ impl<'i> Arrivals<'i> {
     ) {
         let is_run = pattern.loops.is_empty();
         let extent = pattern.extent();
-        let bound = |at: i128| at.clamp(0, i128::from(CMX_SIZE)) as u64;
+        let bound = |at: i128| at.clamp(0, i128::from(CMX_REACH)) as u64;
         let range = bound(extent.start)..bound(extent.end);
         let bytes = bytes.filter(|_| is_run);
         self.arrive(tile, position, range, bytes, is_exact && is_run);
@@ -177,7 +177,7 @@ impl<'i> Arrivals<'i> {
             return;
         };
         self.count += 1;
-        let end = high.min(CMX_SIZE).div_ceil(PART) as usize;
+        let end = high.min(CMX_REACH).div_ceil(PART) as usize;
         if parts.len() < end {
             parts.resize_with(end, Vec::new);
         }

@@ -1,7 +1,7 @@
 //! DPU workloads.
 
 use super::{Cmx, Descriptors, Knowledge};
-use crate::address::CMX_SIZE;
+use crate::address::CMX_REACH;
 use crate::dpu::{Region, TileMemory, Workload, physical};
 use crate::names::layer_of;
 use chipless_model::{
@@ -67,7 +67,7 @@ impl Kernel for DpuTask<'_> {
             // The rows in the middle of long runs are the same bytes however they are turned.
             let Pattern { run, loops, .. } = &access.pattern;
             let is_long = *run >= 2 * Swizzle::ROW || loops.is_empty();
-            if swizzle.is_off() || (!is_long && access.pattern.fits(CMX_SIZE)) {
+            if swizzle.is_off() || (!is_long && access.pattern.fits(CMX_REACH)) {
                 return visit(access, swizzle);
             }
             physical(access.pattern, swizzle, |pattern| {

@@ -10,7 +10,7 @@ pub(crate) use dma::{FETCH, Source, Transfer, list, rows_from};
 pub(crate) use dpu::{Accumulators, DpuTask, PROFILE_BYTES};
 pub(crate) use shave::{Invocation, Work};
 
-use crate::address::{self, CMX_SIZE};
+use crate::address;
 use chipless_model::{Access, BufferId, Doubt, Fault, Pattern, Storage};
 
 /// The bytes of a task's descriptors, where the hardware reads them: what was resolved when the program was lowered
@@ -54,11 +54,16 @@ impl Descriptors<'_> {
 
 /// The CMX of all tiles, as one address space of buffers.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cmx(pub(crate) [Option<BufferId>; address::TILES as usize]);
+pub(crate) struct Cmx {
+    /// By tile.
+    pub(crate) buffers: [Option<BufferId>; address::TILES as usize],
+    /// Bytes of each.
+    pub(crate) size: u64,
+}
 
 impl Cmx {
     pub(crate) fn buffer(&self, tile: u8) -> Option<BufferId> {
-        self.0.get(tile as usize).copied().flatten()
+        self.buffers.get(tile as usize).copied().flatten()
     }
 
     /// The buffer and offset of an address that names one tile.
@@ -66,7 +71,7 @@ impl Cmx {
         let (tiles, offset) = address::cmx(address)?;
         let mut tiles = address::tiles(tiles);
         match (tiles.next(), tiles.next()) {
-            (Some(tile), None) if offset < CMX_SIZE => Some((self.buffer(tile)?, offset)),
+            (Some(tile), None) if offset < self.size => Some((self.buffer(tile)?, offset)),
             _ => None,
         }
     }

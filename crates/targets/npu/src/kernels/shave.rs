@@ -1,7 +1,7 @@
 //! SHAVE invocations: prebuilt kernels, recognised by their code and executed by our own implementation of the operation.
 
 use super::{Cmx, Descriptors};
-use crate::address::{self, CMX_SIZE};
+use crate::address;
 use crate::names::layer_of;
 use crate::shave::{self, Operation, TensorRef, Values};
 use chipless_kernels::{cast, strided};
@@ -116,7 +116,7 @@ impl Kernel for Invocation<'_> {
                     visit(Access::read(buffer, pattern).may());
                 }
                 if let Some((buffer, ..)) = self.descriptors.0.first() {
-                    visit(Access::write(*buffer, Pattern::contiguous(0, CMX_SIZE)).may());
+                    visit(Access::write(*buffer, Pattern::contiguous(0, self.cmx.size)).may());
                 }
             }
             Work::Maintenance(_) => {}

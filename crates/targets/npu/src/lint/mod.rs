@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub(crate) struct Lint<'i> {
     pub(crate) image: &'i Image<'i>,
-    pub(crate) inference: Inference<'i>,
+    pub(crate) inference: Option<Inference<'i>>,
     pub(crate) control: Control,
     pub(crate) schedule: Schedule,
     /// The on-chip memory of its tiles.
@@ -106,7 +106,9 @@ fn check(subject: &Subject<'_, '_, '_>) -> Vec<Finding> {
     }
     findings.extend(rotation::check(subject));
     advice::queues(subject, &mut findings);
-    findings.extend(advice::task_storage(&subject.inference, subject.image));
+    if let Some(inference) = &subject.inference {
+        findings.extend(advice::task_storage(inference, subject.image));
+    }
     findings.extend(advice::final_consumers(
         subject.program,
         subject.control.managed_by_program,

@@ -108,7 +108,7 @@ impl Tiles<'_, '_, '_, '_> {
         };
         let known = |offset, size| knowledge.bytes(tile, offset, size);
         let first = workload.first_weight(&known);
-        let first = first.filter(|first| *first < address::CMX_SIZE);
+        let first = first.filter(|first| *first < address::CMX_REACH);
         let found = first.and_then(|first| written.runs(&(first..first + 1)).next());
         if found.is_some_and(|(_, found)| found != NONE && found != state(key)) {
             workload.weights_read(&known, &mut |pattern| {
@@ -300,7 +300,7 @@ impl Tiles<'_, '_, '_, '_> {
         if runs(pattern) <= RUNS {
             each_range(tensor, |bytes| written.put(&bytes, state));
         } else {
-            let bound = |at: i128| at.clamp(0, i128::from(address::CMX_SIZE)) as u64;
+            let bound = |at: i128| at.clamp(0, i128::from(address::CMX_REACH)) as u64;
             let extent = pattern.extent();
             let (low, high) = (bound(extent.start), bound(extent.end));
             written.put(&swizzle.rows(low, high - low), NONE);
@@ -317,7 +317,7 @@ fn runs(pattern: &Pattern) -> u64 {
 
 /// Where the runs of a tensor stand, if they are not too many and lie in a tile.
 fn each_run((pattern, swizzle): Tensor<'_>, mut visit: impl FnMut(Range<u64>)) {
-    if runs(pattern) <= RUNS && pattern.fits(address::CMX_SIZE) {
+    if runs(pattern) <= RUNS && pattern.fits(address::CMX_REACH) {
         swizzle.each_piece(pattern, |start, size| visit(start..start + size));
     }
 }
@@ -343,7 +343,8 @@ fn each_range((pattern, swizzle): Tensor<'_>, mut visit: impl FnMut(Range<u64>))
 
 /// Whether two keys put any of some bytes into different places.
 fn differ(one: Swizzle, other: Swizzle, bytes: &Range<u64>) -> bool {
-    let mut rows = bytes.start / Swizzle::ROW..bytes.end.div_ceil(Swizzle::ROW);
+    let size = one.row().min(other.row());
+    let mut rows = bytes.start / size..bytes.end.div_ceil(size);
     one != other && rows.any(|row| one.turn(row) != other.turn(row))
 }
 
@@ -362,7 +363,7 @@ struct Written(Vec<u8>);
 
 impl Default for Written {
     fn default() -> Written {
-        Written(vec![NONE; address::CMX_SIZE.div_ceil(UNIT) as usize])
+        Written(vec![NONE; address::CMX_REACH.div_ceil(UNIT) as usize])
     }
 }
 

@@ -6,8 +6,10 @@ use crate::address::{self, Target};
 use crate::bytes::Record;
 use crate::dpu;
 use crate::kernels::{Accumulators, DpuTask, Invocation, Knowledge, PROFILE_BYTES, Work};
+use crate::npu3720;
 use crate::schedule::{Fetched, Slice};
 use crate::shave::{self, TensorRef};
+use crate::structures::Layout;
 use chipless_model::{
     Buffer, BufferId, ElementType, Finding, Kernel, MemoryKind, Pattern, Place, Role, Time,
 };
@@ -22,7 +24,7 @@ impl<'i> Lowering<'_, 'i> {
         variant: &Fetched,
         invariant: &Fetched,
     ) -> Finding {
-        let Some(register) = dpu::register(field) else {
+        let Some(register) = dpu::register(self.generation.layout, field) else {
             return finding;
         };
         let (name, slice) = if register.in_variant {
@@ -61,12 +63,20 @@ impl<'i> Lowering<'_, 'i> {
     ) -> Option<(Box<dyn Kernel + 'i>, Cost)> {
         let (variant_bytes, invariant_bytes) =
             (self.bytes(variant.from), self.bytes(invariant.from));
-        let workload = match dpu::Workload::decode(
-            invariant_bytes.try_into().ok()?,
-            variant_bytes.try_into().ok()?,
-            tile,
-            self.generation.post,
-        ) {
+        let layout = self.generation.layout;
+        let decoded = match layout {
+            Layout::Npu3720 => dpu::Workload::decode_3720(
+                invariant_bytes.try_into().ok()?,
+                variant_bytes.try_into().ok()?,
+            ),
+            Layout::Npu4000 => dpu::Workload::decode(
+                invariant_bytes.try_into().ok()?,
+                variant_bytes.try_into().ok()?,
+                tile,
+                self.generation.post,
+            ),
+        };
+        let workload = match decoded {
             Ok(workload) => workload,
             Err(error) => {
                 let finding = DPU_WORKLOAD.at(place.clone(), error.to_string());
@@ -91,19 +101,31 @@ impl<'i> Lowering<'_, 'i> {
             constants: Arc::clone(&self.known),
             position: walked,
         };
-        // NPU4 DPU invariant, hwp_en; variant, hwp_wload_id: the number of the record in the tile.
-        let profile = (Record(invariant_bytes).u32(0xc0) & 1 != 0)
-            .then(|| u64::from(Record(variant_bytes).u16(0x18)) * PROFILE_BYTES);
+        let (profile, memory) = match layout {
+            // hwp_cmx_base_offset_ counts from the part that programs use; both tiles are one memory.
+            Layout::Npu3720 => {
+                let base = Record(invariant_bytes).u32(0x104);
+                let record = u64::from(base) + npu3720::WORKSPACE;
+                let tile_start = u64::from(tile) * npu3720::CMX_SIZE;
+                ((base != u32::MAX).then_some(record + tile_start), 0)
+            }
+            // hwp_en; of the variant hwp_wload_id: the number of the record in the tile.
+            Layout::Npu4000 => {
+                let record = u64::from(Record(variant_bytes).u16(0x18)) * PROFILE_BYTES;
+                let is_on = Record(invariant_bytes).u32(0xc0) & 1 != 0;
+                (is_on.then_some(record), tile)
+            }
+        };
         if let Some(record) = profile {
             let record = Pattern::contiguous(record, PROFILE_BYTES);
-            self.constants.arrive(tile, walked, &record, false, None);
+            self.constants.arrive(memory, walked, &record, false, None);
         }
         let task = DpuTask {
             descriptors,
             cmx: self.cmx,
             workload,
             accumulators,
-            tile,
+            tile: memory,
             knowledge,
             profile,
         };
@@ -122,13 +144,17 @@ impl<'i> Lowering<'_, 'i> {
             Record(self.bytes(invocation.from)),
             Record(self.bytes(range.from)),
         );
+        // Address and size of the code, and address of the arguments.
+        let (text, size, arguments) = match self.generation.layout {
+            Layout::Npu3720 => (
+                u64::from(kernel.u32(8)),
+                kernel.u32(12),
+                u64::from(record.u32(4)),
+            ),
+            Layout::Npu4000 => (kernel.u64(16), kernel.u32(24), record.u64(8)),
+        };
         let work = match kernel.u8(0) {
-            0 => self.kernel(
-                kernel.u64(16),
-                u64::from(kernel.u32(24)),
-                record.u64(8),
-                place,
-            )?,
+            0 => self.kernel(text, u64::from(size), arguments, place)?,
             kind => Work::Maintenance(match kind {
                 4 => "debug",
                 5 => "flush cache",

@@ -1,7 +1,7 @@
 //! Memories, their buffers, and the interface to the host.
 
 use super::{ELEMENT, LAYOUT, Lowering};
-use crate::address::{self, CMX_SIZE};
+use crate::address;
 use crate::info::{Edge, State, Tensor};
 use crate::read::Document;
 use crate::schedule::Control;
@@ -23,7 +23,7 @@ impl Lowering<'_, '_> {
             if section.address.is_none() {
                 continue;
             }
-            let role = match section.name {
+            let role = match &*section.name {
                 name if name.starts_with("io.NetworkInput") => Role::Input,
                 name if name.starts_with("io.") => Role::Output,
                 name if name.starts_with("buffer.DDR") => Role::Scratch,
@@ -35,12 +35,12 @@ impl Lowering<'_, '_> {
                 .iter()
                 .find(|bounds| bounds.section == section.name);
             let role = match sizes {
-                _ if states.contains(&section.name) => Role::State,
+                _ if states.contains(&&*section.name) => Role::State,
                 Some(bounds) if bounds.is_input => Role::Constant,
                 _ => role,
             };
             self.buffers[index] = Some(self.build.buffer(Buffer {
-                name: section.name.to_owned(),
+                name: section.name.clone().into_owned(),
                 memory: ddr,
                 address: section.address,
                 alignment: 1,
@@ -53,15 +53,26 @@ impl Lowering<'_, '_> {
                 },
             }));
         }
-        for tile in 0..control.tiles.min(address::TILES) {
-            let name = format!("cmx{tile}");
-            let memory = self.build.memory(&name, CMX_SIZE, MemoryKind::Scratchpad);
-            self.cmx.0[tile as usize] = Some(self.build.buffer(Buffer {
+        // Where every engine reaches all tiles by one address, they are one memory.
+        let (size, count) = (self.generation.cmx_size, control.tiles.min(address::TILES));
+        let (size, count) = if self.generation.runtime_symbols {
+            (size * u64::from(count), 1)
+        } else {
+            (size, count)
+        };
+        self.cmx.size = size;
+        for tile in 0..count {
+            let name = match count {
+                1 if self.generation.runtime_symbols => "cmx".to_owned(),
+                _ => format!("cmx{tile}"),
+            };
+            let memory = self.build.memory(&name, size, MemoryKind::Scratchpad);
+            self.cmx.buffers[tile as usize] = Some(self.build.buffer(Buffer {
                 name,
                 memory,
                 address: Some(0),
                 alignment: 1,
-                size: CMX_SIZE,
+                size,
                 role: Role::Scratch,
                 initial: Cow::Borrowed(&[]),
             }));

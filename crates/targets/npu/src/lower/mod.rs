@@ -17,6 +17,7 @@ use crate::kernels::{Cmx, Constants};
 use crate::lint::Lint;
 use crate::machine::Machine;
 use crate::names::{Trace, name_transfers};
+use crate::npu3720;
 use crate::profiling::{Labels, Profiling};
 use crate::read::Document;
 use crate::schedule::{self, Control, Description, Schedule, Unit, barriers_of};
@@ -77,8 +78,14 @@ pub fn lower<'i>(
     image: &'i Image<'_>,
     options: &Options,
 ) -> Result<Program<'i>, Vec<Finding>> {
-    let inference = Inference::read(document, image)?;
-    let control = Control::read(document, image, &inference)?;
+    let generation = document.generation().unwrap_or(NPU4000);
+    let (inference, control) = if generation.runtime_symbols {
+        (None, npu3720::control(document, image)?)
+    } else {
+        let inference = Inference::read(document, image)?;
+        let control = Control::read(document, image, &inference)?;
+        (Some(inference), control)
+    };
     let mut schedule = schedule::walk(image, &control, &options.limits);
     if schedule.findings.iter().any(Finding::is_error) {
         return Err(schedule.findings);
@@ -96,7 +103,7 @@ pub fn lower<'i>(
         operations: HashMap::new(),
         accumulators: Default::default(),
         continued: Default::default(),
-        generation: document.generation().unwrap_or(NPU4000),
+        generation,
         constants: Constants::default(),
         known: Arc::default(),
         labels: match &options.names {
@@ -371,10 +378,10 @@ impl<'i> Lowering<'_, 'i> {
             offset: place.offset.unwrap_or(0),
             size: bytes.size as u32,
         };
-        let label = TaskKind::of_section(self.image.sections()[bytes.section].name)
-            .map(|(kind, ..)| bytes.offset / kind.record_size() as u64)
+        let label = TaskKind::of_section(&self.image.sections()[bytes.section].name)
+            .map(|list| bytes.offset / list.record_size() as u64)
             .and_then(|number| {
-                let section = self.image.sections()[bytes.section].name;
+                let section = &self.image.sections()[bytes.section].name;
                 self.labels.get(section, number)
             })
             .map(Into::into);

@@ -3,6 +3,7 @@
 use super::{Lowering, UNMAPPED};
 use crate::address::{self, Target};
 use crate::kernels::Descriptors;
+use crate::npu3720;
 use crate::schedule::{Fetched, Slice};
 use chipless_model::{BufferId, PartId, Pattern, Place};
 
@@ -17,13 +18,20 @@ impl<'i> Lowering<'_, 'i> {
         )
     }
 
-    /// Descriptors that were fetched into the CMX of a tile.
+    /// Descriptors that were fetched into the CMX of a tile, or that stand in their list.
     pub(super) fn in_cmx(&self, tile: u8, fetched: [&Fetched; 2]) -> Descriptors<'i> {
         let buffer = self.cmx.buffer(tile);
         Descriptors(
             fetched
                 .into_iter()
-                .filter_map(|f| Some((buffer?, f.offset, self.bytes(f.from))))
+                .filter_map(|f| match f.offset {
+                    Some(offset) => Some((buffer?, offset, self.bytes(f.from))),
+                    None => Some((
+                        self.buffers[f.from.section]?,
+                        f.from.offset,
+                        self.bytes(f.from),
+                    )),
+                })
                 .collect(),
         )
     }
@@ -53,6 +61,10 @@ impl<'i> Lowering<'_, 'i> {
 
     /// Every byte that a destination names: several for a multicast.
     pub(super) fn all(&mut self, address: u64, place: &Place) -> Vec<(BufferId, u64)> {
+        if let Some(offsets) = npu3720::multicast(address) {
+            let found = offsets.map(|offset| Some((self.cmx.buffer(0)?, offset)));
+            return found.into_iter().flatten().collect();
+        }
         let Some((mask, offset)) = address::cmx(address) else {
             return self
                 .one(address, "destination", place)
@@ -119,7 +131,7 @@ impl<'i> Lowering<'_, 'i> {
     pub(super) fn part(&mut self, section: usize) -> PartId {
         *self.parts.entry(section).or_insert_with(|| {
             self.build
-                .part(self.image.sections()[section].name.to_owned())
+                .part(self.image.sections()[section].name.clone().into_owned())
         })
     }
 }

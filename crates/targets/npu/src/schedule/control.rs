@@ -1,17 +1,16 @@
 //! What the firmware is told: barriers, work items, what to load and enqueue first, which barrier ends the inference.
 
-use super::{Unit, rules};
+use super::{Task, Unit, rules};
+use crate::generation::NPU4000;
 use crate::image::Image;
 use crate::inference::Inference;
 use crate::lint::limits;
 use crate::read::Document;
 use crate::structures::{NO_BARRIER, TaskKind};
 use chipless_model::{Finding, Place};
+use std::collections::HashMap;
 use std::mem::offset_of;
 use std::ops::Range;
-
-/// Physical barriers that each tile brings.
-const BARRIERS_A_TILE: u32 = 16;
 
 /// Control structures of a blob, checked.
 #[derive(Debug)]
@@ -24,8 +23,8 @@ pub(crate) struct Control {
     pub(crate) work_items: Vec<WorkItem>,
     /// Work items that the firmware enqueues at the start: the first ones.
     pub(crate) bootstrap_work_items: usize,
-    /// Virtual barrier whose producers end the inference.
-    pub(crate) last_barrier: usize,
+    /// Virtual barrier whose producers end the inference; where there is none, it ends with its last task.
+    pub(crate) last_barrier: Option<usize>,
     /// Tiles that the program uses.
     pub(crate) tiles: u8,
     /// Tiles that it was compiled for: each brings its barriers, even where nothing computes on it.
@@ -34,6 +33,21 @@ pub(crate) struct Control {
     pub(crate) managed_by_program: bool,
     /// Whether each SHAVE of a tile has a list of invocations of its own (`NPU_TURBO`).
     pub(crate) two_lists: bool,
+    /// Physical barriers that each tile brings.
+    barriers_a_tile: u32,
+    /// Tasks by the address of their descriptor, where the program lists them all.
+    pub(crate) listed: HashMap<u64, Listed>,
+}
+
+/// A task of a list.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    /// The task.
+    pub(crate) task: Task,
+    /// Address of the next one of its piece; 0 where there is none.
+    pub(crate) next: u64,
+    /// The records that it takes: section and number.
+    pub(crate) uses: Vec<(usize, u64)>,
 }
 
 /// One use of a physical barrier.
@@ -91,11 +105,13 @@ impl Control {
             chains: Vec::new(),
             work_items: Vec::new(),
             bootstrap_work_items: inference.managed.bootstrap_work_items.get() as usize,
-            last_barrier: inference.managed.final_barrier.get() as usize,
+            last_barrier: Some(inference.managed.final_barrier.get() as usize),
             managed_by_program,
+            barriers_a_tile: barriers_a_tile(document),
+            listed: HashMap::new(),
             two_lists: image.sections().iter().any(|section| {
-                TaskKind::of_section(section.name)
-                    .is_some_and(|(kind, _, list)| kind.has_second_list() && list == 1)
+                TaskKind::of_section(&section.name)
+                    .is_some_and(|found| found.kind.has_second_list() && found.list == 1)
             }),
         };
         control.read_work_items(image, inference, &mut findings);
@@ -110,6 +126,23 @@ impl Control {
         }
     }
 
+    /// Nothing yet, for a program that lists its tasks.
+    pub(crate) fn listed(document: &Document<'_>, image: &Image<'_>) -> Control {
+        Control {
+            barriers: Vec::new(),
+            chains: Vec::new(),
+            work_items: Vec::new(),
+            bootstrap_work_items: 0,
+            last_barrier: None,
+            tiles: image.tiles(),
+            compiled_tiles: document.tiles().max(image.tiles()),
+            managed_by_program: false,
+            two_lists: false,
+            barriers_a_tile: barriers_a_tile(document),
+            listed: HashMap::new(),
+        }
+    }
+
     /// The SHAVEs of a tile, by the number of their list.
     pub(crate) fn shave(&self, tile: u8, list: u8) -> Unit {
         Unit::Shave {
@@ -120,7 +153,7 @@ impl Control {
 
     /// Physical barriers that the program has.
     pub(crate) fn barrier_limit(&self) -> u32 {
-        BARRIERS_A_TILE * u32::from(self.compiled_tiles.max(1))
+        self.barriers_a_tile * u32::from(self.compiled_tiles.max(1))
     }
 
     /// The virtual barrier that is the `n`th use of a physical one, in the order of the file.
@@ -152,7 +185,7 @@ impl Control {
                 0 | 4 => Unit::Dpu(item.unit),
                 1 => Unit::Dma {
                     engine: item.unit,
-                    list: item.sub_unit,
+                    list: Some(item.sub_unit),
                 },
                 2 if item.sub_unit == 0 || (self.two_lists && item.sub_unit == 1) => {
                     self.shave(item.unit, item.sub_unit)
@@ -269,6 +302,10 @@ impl Control {
             }
         }
     }
+}
+
+fn barriers_a_tile(document: &Document<'_>) -> u32 {
+    document.generation().unwrap_or(NPU4000).barriers_a_tile
 }
 
 fn inference_place(image: &Image<'_>, inference: &Inference<'_>, field: u64, size: u64) -> Place {

@@ -85,7 +85,7 @@ impl Fetches {
         let (Some(from), Some(to)) = (from.shifted(start as i64), to.shifted(offset as i64)) else {
             return;
         };
-        if !from.fits(size) || !to.fits(address::CMX_SIZE) {
+        if !from.fits(size) || !to.fits(address::CMX_REACH) {
             return;
         }
         self.add(tiles, Fetch { section, from, to });

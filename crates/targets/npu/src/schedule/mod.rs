@@ -15,7 +15,7 @@ pub(crate) mod rules;
 mod sections;
 mod walk;
 
-pub(crate) use control::Control;
+pub(crate) use control::{Control, Listed, VirtualBarrier, WorkItem};
 pub(crate) use registers::BARRIER_DEPTH;
 pub(crate) use walk::walk;
 
@@ -52,8 +52,8 @@ pub(crate) enum Unit {
     Dma {
         /// Which engine.
         engine: u8,
-        /// Which list.
-        list: u8,
+        /// Which list, where there are two.
+        list: Option<u8>,
     },
     /// The DPU of a tile.
     Dpu(u8),
@@ -64,6 +64,8 @@ pub(crate) enum Unit {
         /// Which list, where there are two.
         list: Option<u8>,
     },
+    /// The firmware, where it loads barriers in the order of their numbers (NPU3720).
+    Firmware,
 }
 
 impl Unit {
@@ -71,9 +73,11 @@ impl Unit {
     pub(crate) fn name(self) -> String {
         match self {
             Unit::Dma { engine, list } => {
-                format!("dma{engine}.{}", if list == 0 { "ddr" } else { "cmx" })
+                let of = list.map(|list| if list == 0 { ".ddr" } else { ".cmx" });
+                format!("dma{engine}{}", of.unwrap_or_default())
             }
             Unit::Dpu(tile) => format!("dpu{tile}"),
+            Unit::Firmware => "firmware".to_owned(),
             Unit::Shave { tile, list } => {
                 format!("shave{tile}{}", if list == Some(1) { "s" } else { "" })
             }
@@ -130,13 +134,13 @@ pub(crate) struct Slice {
     pub(crate) size: u64,
 }
 
-/// A descriptor that a DMA brought into CMX.
+/// A descriptor that a DMA brought into CMX, or that the firmware takes from its list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fetched {
     /// Where it came from.
     pub(crate) from: Slice,
-    /// First byte in the tile's CMX.
-    pub(crate) offset: u64,
+    /// First byte in the tile's CMX, where a DMA of the program brings it there.
+    pub(crate) offset: Option<u64>,
 }
 
 /// What a task is.
@@ -190,7 +194,7 @@ pub(crate) struct Task {
 
 impl Task {
     /// A task that changes nothing but its barriers.
-    fn new(description: Description, waits: u128, posts: u128) -> Task {
+    pub(crate) fn new(description: Description, waits: u128, posts: u128) -> Task {
         Task {
             description,
             waits,

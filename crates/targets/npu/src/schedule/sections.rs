@@ -2,20 +2,19 @@
 
 use crate::bytes::Record;
 use crate::image::Image;
-use crate::structures::TaskKind;
+use crate::structures::{TaskKind, TaskSection};
 use std::collections::BTreeMap;
 
 #[derive(Debug)]
-struct TaskSection {
-    kind: TaskKind,
-    unit: usize,
+struct Uses {
+    list: TaskSection,
     /// How often each record was used.
     uses: Vec<u32>,
 }
 
 /// Every section of descriptors, by index.
 #[derive(Debug)]
-pub(super) struct TaskSections(BTreeMap<usize, TaskSection>);
+pub(super) struct TaskSections(BTreeMap<usize, Uses>);
 
 /// A record of a section of descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,27 +34,21 @@ impl TaskSections {
             .iter()
             .enumerate()
             .filter_map(|(index, section)| {
-                let (kind, unit, _) = TaskKind::of_section(section.name)?;
-                Some((
-                    index,
-                    TaskSection {
-                        kind,
-                        unit,
-                        uses: vec![0; section.bytes.len() / kind.record_size()],
-                    },
-                ))
+                let list = TaskKind::of_section(&section.name)?;
+                let uses = vec![0; section.bytes.len() / list.record_size()];
+                Some((index, Uses { list, uses }))
             });
         TaskSections(sections.collect())
     }
 
     /// The record that starts at this offset of a section.
     pub(super) fn record(&self, section: usize, offset: u64) -> Option<Found> {
-        let TaskSection { kind, unit, uses } = self.0.get(&section)?;
-        let size = kind.record_size() as u64;
+        let Uses { list, uses } = self.0.get(&section)?;
+        let size = list.record_size() as u64;
         let index = offset / size;
         (offset.is_multiple_of(size) && (index as usize) < uses.len()).then_some(Found {
-            kind: *kind,
-            unit: *unit,
+            kind: list.kind,
+            unit: list.unit,
             index,
         })
     }
@@ -73,16 +66,20 @@ impl TaskSections {
         *uses
     }
 
-    /// Runs of consecutive tasks that never ran: section, kind, first index, how many.
-    pub(super) fn unreached(&self, mut report: impl FnMut(usize, TaskKind, u64, usize)) {
+    /// Runs of consecutive tasks that never ran: section, kind, size of a record, first index, how many.
+    pub(super) fn unreached(&self, mut report: impl FnMut(usize, TaskKind, usize, u64, usize)) {
         let is_task = |kind| !matches!(kind, TaskKind::Invariant | TaskKind::Range);
-        for (section, TaskSection { kind, uses, .. }) in
-            self.0.iter().filter(|(_, s)| is_task(s.kind))
-        {
+        for (section, Uses { list, uses }) in self.0.iter().filter(|(_, s)| is_task(s.list.kind)) {
             let mut at = 0;
             for run in uses.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
                 if run[0] == 0 {
-                    report(*section, *kind, at as u64, run.len());
+                    report(
+                        *section,
+                        list.kind,
+                        list.record_size(),
+                        at as u64,
+                        run.len(),
+                    );
                 }
                 at += run.len();
             }
@@ -93,19 +90,19 @@ impl TaskSections {
     pub(super) fn miscounted(
         &self,
         image: &Image<'_>,
-        mut report: impl FnMut(usize, u64, u32, u32),
+        mut report: impl FnMut(usize, usize, u64, u32, u32),
     ) {
-        for (section, TaskSection { uses, .. }) in
-            self.0.iter().filter(|(_, s)| s.kind == TaskKind::Invariant)
+        for (section, Uses { list, uses }) in self
+            .0
+            .iter()
+            .filter(|(_, s)| s.list.kind == TaskKind::Invariant)
         {
-            let records = image
-                .bytes(*section)
-                .chunks_exact(TaskKind::Invariant.record_size());
+            let size = list.record_size();
+            let records = image.bytes(*section).chunks_exact(size);
             for (index, (record, ran)) in records.zip(uses).enumerate() {
-                // NPU4 DPU invariant, variant_count.
-                let says = u32::from(Record(record).u16(0x158));
+                let says = u32::from(Record(record).u16(list.variant_count()));
                 if says != *ran {
-                    report(*section, index as u64, says, *ran);
+                    report(*section, size, index as u64, says, *ran);
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use chipless_model::{Finding, Limits};
 use chipless_npu::dpu::register;
+use chipless_npu::structures::Layout;
 use chipless_npu::{Document, Image, Options, lower};
 use std::path::Path;
 
@@ -45,11 +46,13 @@ impl Blob {
 
     /// The value of a register field of the record at `at`.
     fn field(&self, at: usize, name: &str) -> u32 {
-        register(name).expect("a register").value(&self.0[at..])
+        register(Layout::Npu4000, name)
+            .expect("a register")
+            .value(&self.0[at..])
     }
 
     fn set_field(&mut self, at: usize, name: &str, value: u32) {
-        let register = register(name).expect("a register");
+        let register = register(Layout::Npu4000, name).expect("a register");
         let mask = (u64::MAX >> (64 - register.width)) as u32;
         let word = self.u32(at + register.offset);
         self.put(

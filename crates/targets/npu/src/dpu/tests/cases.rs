@@ -381,7 +381,10 @@ fn continued_sums_stand_in_a_buffer() {
     let [first, last] = parts.map(|task| Arc::new(task.decode().expect("decodes")));
     let task = |workload: &Arc<Workload>, earlier| DpuTask {
         descriptors: Descriptors(Vec::new()),
-        cmx: Cmx([Some(cmx), None, None, None, None, None]),
+        cmx: Cmx {
+            buffers: [Some(cmx), None, None, None, None, None],
+            size: 0x18_0000,
+        },
         workload: Arc::clone(workload),
         accumulators: Some(Accumulators {
             buffer: sums,

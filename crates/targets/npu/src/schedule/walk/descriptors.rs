@@ -14,10 +14,20 @@ use chipless_model::Place;
 impl Walk<'_, '_> {
     /// The task whose descriptor stands at an address.
     pub(super) fn resolve(&mut self, unit: Unit, address: u64) -> Resolved {
+        if let Some(listed) = self.control.listed.get(&address) {
+            for (section, index) in &listed.uses {
+                self.tasks.count(*section, *index);
+            }
+            return Resolved::Task(Box::new(listed.task.clone()), listed.next);
+        }
         match unit {
-            Unit::Dma { engine, list } => self.resolve_dma(engine, list, address),
+            Unit::Dma { engine, list } => {
+                self.resolve_dma(engine, list.unwrap_or_default(), address)
+            }
             Unit::Dpu(tile) => self.resolve_dpu(tile, address),
             Unit::Shave { tile, .. } => self.resolve_shave(tile, address),
+            // Its tasks are listed.
+            Unit::Firmware => Resolved::Broken,
         }
     }
 
@@ -39,7 +49,11 @@ impl Walk<'_, '_> {
         let Some((section, offset, index)) = found else {
             let message = format!(
                 "{} goes on at {address:#x}, where no descriptor of task.dma.{engine}.{list} starts",
-                Unit::Dma { engine, list }.name()
+                Unit::Dma {
+                    engine,
+                    list: Some(list)
+                }
+                .name()
             );
             self.report(
                 &rules::DMA_LINK,
@@ -258,7 +272,10 @@ impl Walk<'_, '_> {
             return None;
         };
         match self.fetches.at(tile, offset, size) {
-            Content::Known(from) if tiles == 1 << tile => Some(Fetched { from, offset }),
+            Content::Known(from) if tiles == 1 << tile => Some(Fetched {
+                from,
+                offset: Some(offset),
+            }),
             _ => None,
         }
     }

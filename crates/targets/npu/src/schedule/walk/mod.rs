@@ -80,7 +80,7 @@ impl Walk<'_, '_> {
                     place: barrier.place.clone(),
                 });
             }
-            self.schedule.last = Some(self.control.last_barrier);
+            self.schedule.last = self.control.last_barrier;
             for chain in &self.control.chains {
                 let physical = self.control.barriers[chain[0]].physical as usize;
                 for configuration in chain {
@@ -325,8 +325,8 @@ impl Walk<'_, '_> {
     fn finish(mut self) -> Schedule {
         if !self.stuck && self.schedule.findings.is_empty() {
             let mut findings = Vec::new();
-            self.tasks.unreached(|section, kind, index, count| {
-                let size = kind.record_size() as u64;
+            self.tasks.unreached(|section, kind, size, index, count| {
+                let size = size as u64;
                 let slice = Slice {
                     section,
                     offset: index * size,
@@ -347,11 +347,11 @@ impl Walk<'_, '_> {
                 ));
             });
             self.tasks
-                .miscounted(self.image, |section, index, says, ran| {
+                .miscounted(self.image, |section, size, index, says, ran| {
                     let slice = Slice {
                         section,
-                        offset: index * 352,
-                        size: 352,
+                        offset: index * size as u64,
+                        size: size as u64,
                     };
                     let message =
                         format!("variant_count is {says}, and {ran} variants use this invariant");

@@ -77,7 +77,10 @@ fn a_kernel_keeps_to_the_upper_bounds() {
         .bounded(F16, &[2, 3], SIZES + 0x40);
     let task = kernels::Invocation {
         descriptors: Descriptors(Vec::new()),
-        cmx: Cmx([Some(cmx), None, None, None, None, None]),
+        cmx: Cmx {
+            buffers: [Some(cmx), None, None, None, None, None],
+            size: 0x18_0000,
+        },
         work: Work::Known(Box::new(block.decode(Operation::Convert).expect("a block"))),
     };
     let mut touched = Vec::new();

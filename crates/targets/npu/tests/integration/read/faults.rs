@@ -231,7 +231,7 @@ fn file_cases() -> Vec<Case> {
         (
             "npu-unsupported-platform",
             "meta.PlatformInfo",
-            content("meta.PlatformInfo", 32, [3]),
+            content("meta.PlatformInfo", 32, [7]),
         ),
         (
             "npu-unsupported-version",

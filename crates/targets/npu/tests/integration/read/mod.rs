@@ -166,7 +166,7 @@ fn older_metadata_has_fewer_fields() {
 
 #[test]
 fn programs_for_other_chips_are_read_but_not_loaded() {
-    for (kind, name) in [(3u64, "NPU3720"), (99, "ArchKind 99")] {
+    for (kind, name) in [(7u64, "ArchKind 7"), (99, "ArchKind 99")] {
         let file = Blob::tiny()
             .with("meta.PlatformInfo", 32, kind.to_le_bytes())
             .file();
