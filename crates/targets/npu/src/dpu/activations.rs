@@ -133,7 +133,8 @@ impl Tensor {
             self.decode_at(tile, address, out)
                 .unwrap_or_else(|| Err(outside("activations", end, tile)))
         };
-        if self.taken.is_none() && read == self.pitch() && window.x == self.size.x {
+        let is_whole = read == self.pitch() && window.x == self.size.x;
+        if is_whole && self.taken.is_none() && self.first_rows.is_none() {
             // One row goes on in the next.
             fill(0, 0, &mut dense)?;
             return Ok(dense);
