@@ -7,6 +7,7 @@ use chipless_model::{
     Access, Action, Condition, Direction, Fault, Finding, Kernel, Limits, Program, Role, Signal,
     Storage, Wait,
 };
+use chipless_npu::structures::Layout;
 use chipless_npu::{Document, Image, Options};
 use std::path::PathBuf;
 
@@ -247,7 +248,7 @@ fn a_race_is_told_beside_what_it_leaves_in_a_weight_table() {
     let (variants, _) = document.section("task.dpu.variant.0.0").expect("workloads");
     let at = variants.offset as usize + 10 * 224;
     let at = at
-        + chipless_npu::dpu::register("weight_start")
+        + chipless_npu::dpu::register(Layout::Npu4000, "weight_start")
             .expect("a register")
             .offset;
     bytes[at..at + 4].copy_from_slice(&0x68400u32.to_le_bytes());
