@@ -247,7 +247,7 @@ fn a_script_answers_in_text_and_in_json() {
     insta::assert_snapshot!(answer(false), @r#"
         > step 2
         step
-        effect 2 of 51  1.461 µs  dma0.ddr[2] fetch
+        effect 2 of 51  1.318 µs  dma0.ddr[2] fetch
         > print nonsense
         error: expected a tensor, TASK.in[K], TASK.out[K] or BUFFER+OFFSET..END within its buffer, found "nonsense"; `info buffers` shows the names
         > quit

@@ -54,6 +54,9 @@ impl Workload {
             self.dense(Operand::Second, second, visit);
         }
         let mut read = |pattern, may| each(Operand::Weights, pattern, may, visit);
+        if let Some(lookup) = self.lookup {
+            read(lookup.pattern(known), false);
+        }
         if self.uses_weight_table() {
             let size = Weights::table_bytes(self.geometry.outputs);
             self.swizzled(self.weights.table, size, &mut |pattern| {
@@ -126,7 +129,9 @@ impl Workload {
     pub(crate) fn constants(&self, known: Known<'_>, visit: &mut dyn FnMut(u64, u64)) {
         if let Some(elements) = self.input.sparse {
             visit(32, elements.table);
-            visit(1, elements.map);
+            if let Some(map) = elements.map {
+                visit(1, map);
+            }
         }
         if !self.uses_weight_table() {
             return;

@@ -77,8 +77,23 @@ impl Taken {
 pub(super) struct StorageElements {
     /// Tile offset of the pointers, one for each pixel.
     pub(super) table: u64,
-    /// Tile offset of the map, one bit for each element.
-    pub(super) map: u64,
+    /// Tile offset of the map, one bit for each element. Without a map all elements are stored.
+    pub(super) map: Option<u64>,
+}
+
+impl StorageElements {
+    /// Some bytes of the map, where they are known.
+    fn map_bytes(
+        self,
+        start: usize,
+        end: usize,
+        known: &dyn Fn(u64, u64) -> Option<Vec<u8>>,
+    ) -> Option<Vec<u8>> {
+        match self.map {
+            Some(map) => known(map + start as u64, (end - start) as u64),
+            None => Some(vec![0xff; end - start]),
+        }
+    }
 }
 
 impl Tensor {
@@ -194,12 +209,22 @@ impl Tensor {
     ) -> Result<Room<T>, Fault> {
         let (window, start) = (geometry.window(), geometry.start);
         let last = self.pixel(start.y + window.y - 1, start.x + window.x - 1);
-        let map_end = elements.map + ((last as u64 + 1) * self.size.z as u64).div_ceil(8);
+        let map_size = ((last as u64 + 1) * self.size.z as u64).div_ceil(8);
+        let map_end = elements.map.unwrap_or(0) + map_size;
         // The array has no more elements than the map has bits.
         if map_end > tile.len() as u64 {
             return Err(outside("sparsity map", map_end, tile));
         }
-        let map = tile.get(elements.map as usize..).unwrap_or_default();
+        let all = vec![
+            0xff;
+            if elements.map.is_none() {
+                map_size as usize
+            } else {
+                0
+            }
+        ];
+        let map = elements.map.and_then(|map| tile.get(map as usize..));
+        let map = map.unwrap_or(&all);
         let mut dense = Room::<T>::zeros(window.volume());
         let mut packed = vec![T::default(); self.size.z];
         for (index, pixel) in dense.chunks_exact_mut(window.z).enumerate() {
@@ -350,10 +375,13 @@ impl Tensor {
             window.x as u64 * POINTER_BYTES,
             [rows],
         ));
+        let Some(first) = elements.map else {
+            return;
+        };
         let map = |y| {
             let start = self.pixel(geometry.start.y + y, geometry.start.x) * self.size.z;
             let (start, end) = (start / 8, (start + window.x * self.size.z).div_ceil(8));
-            (elements.map + start as u64, (end - start) as u64)
+            (first + start as u64, (end - start) as u64)
         };
         strided((0..window.y).map(map).collect(), emit);
     }
@@ -375,7 +403,7 @@ impl Tensor {
             number * self.size.z / 8,
             ((number + 1) * self.size.z).div_ceil(8),
         );
-        let map = known(elements.map + start as u64, (end - start) as u64)?;
+        let map = elements.map_bytes(start, end, known)?;
         let last = geometry.start.z + geometry.channels;
         let stored = count_bits(&map, number * self.size.z - start * 8, last);
         let pointer = u32::from_le_bytes(*pointer.first_chunk()?);
@@ -402,7 +430,7 @@ impl Tensor {
                 row * self.size.z / 8,
                 ((row + window.x) * self.size.z).div_ceil(8),
             );
-            let map = known(elements.map + start as u64, (end - start) as u64)?;
+            let map = elements.map_bytes(start, end, known)?;
             for (x, pointer) in pointers.as_chunks().0.iter().enumerate() {
                 let stored = count_bits(
                     &map,

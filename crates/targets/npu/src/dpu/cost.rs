@@ -161,6 +161,9 @@ impl Workload {
             parts.push(format!("padding {}x{}", x.pad, y.pad));
         }
         parts.extend(self.post.describe());
+        if self.has_lookup() {
+            parts.push("lookup table".into());
+        }
         let flags = [
             (self.uses_weights() && !self.weights.dense, "sparse weights"),
             (

@@ -1,6 +1,7 @@
 //! Executing a workload: gather, sum, post-process, write.
 
 use super::geometry::Axes;
+use super::lookup::Table;
 use super::post::Elements;
 use super::weights::Entry;
 use super::workload::{ACCUMULATORS, Workload};
@@ -131,7 +132,8 @@ impl Workload {
             });
             return Ok(());
         }
-        let elements = self.finish(sums, &table)?;
+        let lookup = self.lookup.map(|lookup| lookup.read(tile)).transpose()?;
+        let elements = self.finish(sums, &table, lookup.as_ref())?;
         match elements {
             Elements::One(elements) => self.output.write(self.tile, &elements, memory),
             Elements::Two(elements) => self.output.write(self.tile, &elements, memory),
@@ -139,10 +141,16 @@ impl Workload {
         }
     }
 
-    fn finish(&self, sums: Sums, table: &[Entry]) -> Result<Elements, Fault> {
+    fn finish(
+        &self,
+        sums: Sums,
+        table: &[Entry],
+        lookup: Option<&Table>,
+    ) -> Result<Elements, Fault> {
+        let channels = self.geometry.outputs;
         match sums {
-            Sums::Floats(sums) => self.post.floats(sums, self.geometry.outputs, table),
-            Sums::Integers(sums) => self.post.integers(&sums, self.geometry.outputs, table),
+            Sums::Floats(sums) => self.post.floats(sums, channels, table, lookup),
+            Sums::Integers(sums) => self.post.integers(&sums, channels, table, lookup),
         }
     }
 

@@ -18,6 +18,7 @@ mod execute;
 mod formats;
 mod geometry;
 mod kept;
+mod lookup;
 mod npu3720;
 mod output;
 mod post;

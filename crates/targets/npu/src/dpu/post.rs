@@ -5,6 +5,7 @@
 //! rounding, then the slope for negative values, then the zero point, then clamps; or the unrounded value as binary16.
 //! Scale and bias come from registers or, channel by channel, from the weight table.
 
+use super::lookup::Table;
 use super::registers::Invariant;
 use super::weights::Entry;
 use super::workload::{DecodeError, Operation};
@@ -282,6 +283,18 @@ impl Post {
         }
     }
 
+    /// Whether it is known what becomes of its values in a lookup table.
+    pub(super) fn takes_lookup(&self) -> bool {
+        let Post::Float(post) = self else {
+            return false;
+        };
+        let is_float = !matches!(post.target, FloatTarget::Integer(_));
+        is_float
+            && post
+                .limits
+                .is_none_or(|limits| limits == (f32::MIN, f32::MAX))
+    }
+
     pub(super) fn unsupported(&self) -> Option<&str> {
         match self {
             Post::Unknown { reason } => Some(reason),
@@ -403,13 +416,14 @@ impl Post {
         sums: Room<f32>,
         channels: usize,
         table: &[Entry],
+        lookup: Option<&Table>,
     ) -> Result<Elements, Fault> {
         match self {
             Post::Bypass { format } if format.bits() == 16 => {
                 Ok(Elements::Two(encode(*format, &sums)?))
             }
             Post::Bypass { format } => Ok(Elements::One(encode(*format, &sums)?)),
-            Post::Float(post) => post.elements(sums, channels, table),
+            Post::Float(post) => post.elements(sums, channels, table, lookup),
             Post::Integer(_) | Post::Unknown { .. } => {
                 Err(Fault::unsupported("float sums in the integer PPE"))
             }
@@ -422,6 +436,7 @@ impl Post {
         sums: &[i32],
         channels: usize,
         table: &[Entry],
+        lookup: Option<&Table>,
     ) -> Result<Elements, Fault> {
         if let Post::Float(_) = self {
             // Sums of 8-bit products are below 2^24 but for very long ones, which the float stages round.
@@ -429,6 +444,7 @@ impl Post {
                 sums.iter().map(|sum| *sum as f32).collect(),
                 channels,
                 table,
+                lookup,
             );
         }
         let Post::Integer(post) = self else {
@@ -506,6 +522,7 @@ impl FloatPost {
         mut sums: Room<f32>,
         channels: usize,
         table: &[Entry],
+        lookup: Option<&Table>,
     ) -> Result<Elements, Fault> {
         // So few channels are no loop for a vector.
         let together = (VECTOR / channels.max(1)).max(1);
@@ -523,6 +540,9 @@ impl FloatPost {
         let prepare = |sums: &mut [f32]| {
             self.scale_and_slope(sums, &scales);
             self.limit(sums);
+            if let Some(lookup) = lookup {
+                lookup.apply(sums);
+            }
         };
         if !matches!(self.target, FloatTarget::Float16 { .. }) {
             sums.chunks_mut(block).for_each(prepare);

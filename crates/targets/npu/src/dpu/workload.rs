@@ -3,6 +3,7 @@
 use super::activations::{StorageElements, Taken, Tensor};
 use super::formats::{self, input_format};
 use super::geometry::{Axes, Geometry, Slide};
+use super::lookup::Lookup;
 use super::output::Output;
 use super::post::Post;
 use super::region::TILE_BYTES;
@@ -72,6 +73,8 @@ pub struct Workload {
     pub(super) second: Option<Tensor>,
     pub(super) weights: Weights,
     pub(super) post: Post,
+    /// The table of the post-processing engine, whose results it replaces.
+    pub(super) lookup: Option<Lookup>,
     pub(super) output: Output,
     /// Channels of the input that it walks; the output box may have fewer.
     channels: usize,
@@ -102,7 +105,16 @@ impl Workload {
             return Err(DecodeError::new("tile", "0 to 5", tile));
         }
         let output = Output::decode(&i, &v, registers::halo_regions(variant))?;
-        Workload::of_registers(&i, &v, output, tile, stages, registers::palette(invariant))
+        let mut workload =
+            Workload::of_registers(&i, &v, output, tile, stages, registers::palette(invariant))?;
+        if stages == PostStages::Float {
+            workload.lookup = Lookup::decode(invariant);
+        }
+        if workload.lookup.is_some() && !workload.post.takes_lookup() {
+            let reason = "a lookup table with clamps, or whose results are no floats";
+            workload.unsupported.get_or_insert_with(|| reason.into());
+        }
+        Ok(workload)
     }
 
     /// A workload of registers, whose output is decoded.
@@ -154,7 +166,9 @@ impl Workload {
             swizzle: activation_swizzle,
             sparse: (i.act_dense == 0).then(|| StorageElements {
                 table: u64::from(i.se_addr),
-                map: u64::from(i.sparsity_addr),
+                // The newer DPU takes elements without a map, at an address where descriptors stand.
+                map: (stages == PostStages::Separate || i.sparsity_addr != 0)
+                    .then_some(u64::from(i.sparsity_addr)),
             }),
             taken: Taken::of(
                 i.layer1_cmp_en == 1,
@@ -194,6 +208,7 @@ impl Workload {
             operation,
             geometry,
             post: Post::decode(i, operation, activations, stages)?,
+            lookup: None,
             output,
             input,
             second,
@@ -217,6 +232,11 @@ impl Workload {
     /// Names what this workload does by rules of public sources that no program at hand has proven.
     pub fn unproven(&self) -> Option<std::borrow::Cow<'_, str>> {
         self.unproven.as_deref().map(Into::into)
+    }
+
+    /// Whether its results pass a lookup table.
+    pub(crate) fn has_lookup(&self) -> bool {
+        self.lookup.is_some()
     }
 
     /// Whether the sums stay in the DPU's accumulators, for its next workload to go on with, and nothing is written.
@@ -538,6 +558,11 @@ fn geometry(
     } else {
         i.stride
     };
+    // Programs for NPU5010 have kernels of up to 15 positions, all that the registers hold.
+    let most = match stages {
+        PostStages::Separate => 11,
+        PostStages::Float => 15,
+    };
     let x = SlideRegisters {
         fields: [
             "kernel_x",
@@ -556,7 +581,7 @@ fn geometry(
         begin: v.te_beg_x,
         end: v.te_end_x,
     }
-    .slide()?;
+    .slide(most)?;
     let y = SlideRegisters {
         fields: [
             "kernel_y",
@@ -575,7 +600,7 @@ fn geometry(
         begin: v.te_beg_y,
         end: v.te_end_y,
     }
-    .slide()?;
+    .slide(most)?;
     let channels = within(
         "workload_size_z",
         1,
@@ -650,8 +675,8 @@ struct SlideRegisters {
 
 impl SlideRegisters {
     /// The window along this axis.
-    fn slide(&self) -> Result<Slide, DecodeError> {
-        let kernel = within(self.fields[0], 1, 11, self.kernel)?;
+    fn slide(&self, most: u32) -> Result<Slide, DecodeError> {
+        let kernel = within(self.fields[0], 1, most, self.kernel)?;
         // A window of padding only has no meaning.
         within(self.fields[1], 0, self.kernel - 1, self.pad)?;
         within(self.fields[2], 0, self.kernel - 1, self.pad_after)?;

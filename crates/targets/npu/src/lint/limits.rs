@@ -8,6 +8,7 @@ use crate::lint::Subject;
 use crate::schedule::Slice;
 use chipless_model::{Finding, Place};
 use std::collections::HashMap;
+use std::ops::Range;
 
 chipless_model::rules! {
     DMA_SIZE Fault Error Hardware "npu-dma-size" "a DMA moves more than one descriptor can"
@@ -185,6 +186,7 @@ impl Layers {
                 .iter()
                 .zip(&new)
                 .all(|(a, b)| a.start < b.end && b.start < a.end)
+                && !(workload.has_lookup() && is_loader(other, &new))
         });
         let finding = found.map(|(other, first)| {
             let show = |b: &OutputBox| {
@@ -207,6 +209,14 @@ impl Layers {
         }
         finding
     }
+}
+
+/// Whether the first of two workloads computes one position of what the second computes as well: the compiler puts such a workload before those
+/// of a layer that has a lookup table (NPU5010), so that the table is there. Both make the same of the same inputs.
+fn is_loader(first: &OutputBox, second: &OutputBox) -> bool {
+    let is_inside = |(a, b): (&Range<usize>, &Range<usize>)| b.start <= a.start && a.end <= b.end;
+    let is_single = |a: &Range<usize>| a.end == a.start + 1;
+    first[..2].iter().all(is_single) && first.iter().zip(second).all(is_inside)
 }
 
 #[cfg(test)]
