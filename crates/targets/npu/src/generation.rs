@@ -22,7 +22,7 @@ pub enum PostStages {
 /// A generation whose programs can be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Generation {
-    /// Tiles of the chip: each has a DPU, SHAVEs and 1.5 MiB of CMX.
+    /// Tiles of the chip: each has a DPU, SHAVEs and CMX.
     pub tiles: u8,
     /// Physical barriers that each tile brings.
     pub barriers_a_tile: u32,

@@ -3,9 +3,10 @@
 use super::activations::Tensor;
 use super::geometry::Axes;
 use super::ranges::{Ranges, strided};
-use super::region::{ADDRESS_SPACE, Operand, Region};
+use super::region::{Operand, Region};
 use super::weights::{Entry, NO_MAP, Weights, count_bits};
 use super::workload::{Operation, Workload};
+use crate::address::CMX_REACH;
 use chipless_model::{ElementType, Pattern, Swizzle};
 
 /// What bytes of the own tile are known before anything runs: `known(offset, size)`.
@@ -274,7 +275,7 @@ impl Workload {
 
 /// The swizzle of a pattern; none of one that leaves the tile.
 fn inside(swizzle: Swizzle, pattern: &Pattern) -> Swizzle {
-    if pattern.fits(ADDRESS_SPACE) {
+    if pattern.fits(CMX_REACH) {
         swizzle
     } else {
         Swizzle::OFF

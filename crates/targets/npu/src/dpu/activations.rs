@@ -7,10 +7,12 @@
 use super::formats::Element;
 use super::geometry::{Axes, Geometry, Slide};
 use super::ranges::strided;
-use super::region::ADDRESS_SPACE;
 use super::weights::{count_bits, expand};
+use crate::address::CMX_REACH;
+use crate::npu3720;
 use chipless_kernels::room::Room;
 use chipless_model::{ElementType, Fault, Loop, Pattern, Swizzle};
+use std::borrow::Cow;
 
 /// Channels that a pixel of a compressed first convolution has in memory, whatever its registers say.
 const COMPRESSED_PITCH: usize = 4;
@@ -33,9 +35,6 @@ pub(super) struct Tensor {
     /// Where a tensor lies in two tiles: rows in the first one. Those of the second tile stand where the first ones do, a tile further.
     pub(super) first_rows: Option<usize>,
 }
-
-/// Bytes from a place in a tile to the same one in the next, where a DPU reaches both.
-pub(super) const NEXT_TILE: u64 = 0x20_0000;
 
 /// The channels of a pixel that a first convolution takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,16 +214,11 @@ impl Tensor {
         if map_end > tile.len() as u64 {
             return Err(outside("sparsity map", map_end, tile));
         }
-        let all = vec![
-            0xff;
-            if elements.map.is_none() {
-                map_size as usize
-            } else {
-                0
-            }
-        ];
-        let map = elements.map.and_then(|map| tile.get(map as usize..));
-        let map = map.unwrap_or(&all);
+        let map = match elements.map {
+            Some(map) => Cow::Borrowed(tile.get(map as usize..).unwrap_or_default()),
+            None => Cow::Owned(vec![0xff; map_size as usize]),
+        };
+        let map = &*map;
         let mut dense = Room::<T>::zeros(window.volume());
         let mut packed = vec![T::default(); self.size.z];
         for (index, pixel) in dense.chunks_exact_mut(window.z).enumerate() {
@@ -268,7 +262,7 @@ impl Tensor {
     /// Tile offset of an element of a dense tensor, before swizzling.
     pub(super) fn position(&self, y: usize, x: usize, c: usize) -> u64 {
         let (y, base) = match self.first_rows {
-            Some(rows) if y >= rows => (y - rows, self.base + NEXT_TILE),
+            Some(rows) if y >= rows => (y - rows, self.base + npu3720::CMX_SIZE),
             _ => (y, self.base),
         };
         base + (self.pixel(y, x) * self.pitch() + c) as u64 * self.format.bits() / 8
@@ -289,7 +283,7 @@ impl Tensor {
     pub(super) fn dense_patterns(&self, geometry: &Geometry, emit: &mut dyn FnMut(Pattern)) {
         let (first, read) = self.read_channels(geometry);
         let (start, end) = self.dense_span(geometry);
-        if end > ADDRESS_SPACE {
+        if end > CMX_REACH {
             // Nowhere to be read from: one piece says so as well as millions.
             emit(Pattern::contiguous(start, end - start));
             return;

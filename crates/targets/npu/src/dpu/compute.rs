@@ -2,7 +2,6 @@
 
 use super::formats::Element;
 use super::geometry::Slide;
-use super::kept::Prepared;
 use super::weights::Entry;
 use super::workload::{Operation, Workload};
 use chipless_kernels::room::Room;
@@ -87,9 +86,7 @@ impl Workload {
             let kept = self
                 .weights
                 .prepare::<T>(tile, entries, first, each, false)?;
-            let Prepared::Panels(panels) = &kept.prepared else {
-                continue;
-            };
+            let panels = kept.panels()?;
             if entries.len() == table.len() {
                 window::convolve_packed(&window, input, panels, &mut sums, update)
                     .map_err(refused)?;
@@ -139,10 +136,8 @@ impl Workload {
         let (taps, channels) = (self.geometry.taps(), self.geometry.channels);
         let hidden = self.hide(input);
         let kept = self.weights.prepare::<T>(tile, table, 0, taps, true)?;
-        if let Prepared::Taps(weights) = &kept.prepared {
-            window::depthwise_by_tap(&self.window(), input, weights, &mut sums, update)
-                .map_err(refused)?;
-        }
+        window::depthwise_by_tap(&self.window(), input, kept.taps()?, &mut sums, update)
+            .map_err(refused)?;
         if hidden.is_empty() {
             return Ok(sums);
         }

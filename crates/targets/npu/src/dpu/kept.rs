@@ -22,11 +22,11 @@ pub(super) struct Kept<T: Element> {
     counts: Vec<usize>,
     /// All maps, then all weights, as they stand in the tile.
     bytes: Vec<u8>,
-    pub(super) prepared: Prepared<T>,
+    prepared: Prepared<T>,
 }
 
 /// In the order of use.
-pub(super) enum Prepared<T: Element> {
+enum Prepared<T: Element> {
     /// Of a convolution over all channels.
     Panels(Panels<T>),
     /// Of one of each channel by itself, `[j][i][c]`.
@@ -49,6 +49,32 @@ struct Like {
 pub(super) type Shelf<T> = RefCell<Vec<Rc<Kept<T>>>>;
 
 impl<T: Element> Kept<T> {
+    /// Of a convolution over all channels.
+    ///
+    /// # Errors
+    /// They were prepared for a depthwise one.
+    pub(super) fn panels(&self) -> Result<&Panels<T>, Fault> {
+        match &self.prepared {
+            Prepared::Panels(panels) => Ok(panels),
+            Prepared::Taps(_) => Err(Fault::unsupported(
+                "weights of a depthwise convolution over all channels",
+            )),
+        }
+    }
+
+    /// Of a depthwise convolution, `[j][i][c]`.
+    ///
+    /// # Errors
+    /// They were prepared for one over all channels.
+    pub(super) fn taps(&self) -> Result<&[T], Fault> {
+        match &self.prepared {
+            Prepared::Taps(taps) => Ok(taps),
+            Prepared::Panels(_) => Err(Fault::unsupported(
+                "weights of a convolution over all channels in a depthwise one",
+            )),
+        }
+    }
+
     fn size(&self) -> usize {
         let elements = match &self.prepared {
             Prepared::Panels(panels) => panels.size(),

@@ -12,10 +12,8 @@
 use super::output::Output;
 use super::registers::{Invariant, Variant, field};
 use super::workload::{DecodeError, Workload};
+use crate::address::CMX_REACH;
 use crate::generation::PostStages;
-
-/// Bytes of CMX that a DPU reaches.
-const REACH: u64 = 0x40_0000;
 
 impl Workload {
     /// Decodes a variant (64 bytes) and its invariant (304 bytes) of NPU3720, relocated.
@@ -35,13 +33,13 @@ impl Workload {
             &mut i.sparsity_addr,
             &mut i.ac_base,
         ] {
-            *address &= REACH as u32 - 1;
+            *address &= CMX_REACH as u32 - 1;
         }
         i.ac_base >>= 4;
         v.weight_start = if i.elop_wload == 1 {
             i.act_offset0 / 16 + v.weight_start
         } else {
-            v.weight_start & (REACH as u32 - 1)
+            v.weight_start & (CMX_REACH as u32 - 1)
         };
         i.dtype = match i.dtype {
             0 => 4,
@@ -84,7 +82,7 @@ impl Workload {
             unsupported.extend(workload.unsupported.as_deref());
             workload.unsupported = Some(unsupported.join("; "));
         }
-        workload.reach = REACH;
+        workload.reach = CMX_REACH;
         let second = workload.second.as_mut().map(|second| &mut second.swizzle);
         for swizzle in [
             &mut workload.input.swizzle,

@@ -2,9 +2,9 @@
 
 use super::TileMemory;
 use super::geometry::Axes;
-use super::region::ADDRESS_SPACE;
 use super::registers::{HaloRegion, Invariant, Variant};
 use super::workload::DecodeError;
+use crate::address::CMX_REACH;
 use chipless_model::{Fault, Loop, Pattern, Swizzle};
 use std::ops::Range;
 
@@ -399,7 +399,7 @@ impl Output {
         let (run, _) = self.run();
         for destination in self.destinations(own) {
             let (start, end) = self.span(&destination);
-            let pattern = if end > ADDRESS_SPACE as i64 {
+            let pattern = if end > CMX_REACH as i64 {
                 // Nowhere to be written to: one piece says so as well as millions.
                 Pattern::contiguous(start as u64, (end - start) as u64)
             } else {

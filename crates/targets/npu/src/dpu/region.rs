@@ -5,9 +5,6 @@ use chipless_model::{Pattern, Swizzle};
 /// Bytes of CMX behind each tile's 2 MiB of address space (`cmx_slice_size`); a bound where pointers are data.
 pub const TILE_BYTES: u64 = 0x18_0000;
 
-/// Bytes of address space that a DPU reaches: those of a tile, on NPU3720 those of both.
-pub(super) const ADDRESS_SPACE: u64 = 0x40_0000;
-
 /// Strided bytes of one tile that a workload reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {

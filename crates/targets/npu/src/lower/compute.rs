@@ -15,6 +15,9 @@ use chipless_model::{
 };
 use std::sync::Arc;
 
+/// Bytes that the published cost model (VPUNN) takes an element of other than 8 bits for.
+const COST_MODEL_ELEMENT: f64 = 2.0;
+
 impl<'i> Lowering<'_, 'i> {
     /// Adds where a register field of a workload stands, with its bits and value.
     fn with_register(
@@ -255,6 +258,7 @@ impl<'i> Lowering<'_, 'i> {
         let (cost, bytes) = match work {
             Work::Known(invocation) => {
                 let (inputs, outputs) = (&invocation.inputs, &invocation.outputs);
+                // The published cost model knows kernels of 8 and 16 bits only.
                 let is_wide = |t: &TensorRef| {
                     matches!(t.shape.element, ElementType::Float32 | ElementType::Int32)
                 };
@@ -266,7 +270,7 @@ impl<'i> Lowering<'_, 'i> {
                 let cost = machine.shave.operations.get(invocation.operation.name());
                 let bytes = outputs.first().map_or(0, |t| {
                     let bytes = t.pattern.bytes().unwrap_or(0);
-                    of_two_bytes(bytes, t.shape.element.bits(), 2.0)
+                    of_two_bytes(bytes, t.shape.element.bits(), COST_MODEL_ELEMENT)
                 });
                 (
                     cost.filter(|_| !wide).unwrap_or(&machine.shave.default),

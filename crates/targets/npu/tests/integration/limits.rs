@@ -4,7 +4,6 @@ use chipless_model::{Finding, Limits};
 use chipless_npu::dpu::register;
 use chipless_npu::structures::Layout;
 use chipless_npu::{Document, Image, Options, lower};
-use std::path::Path;
 
 const DMA: usize = 224;
 const INVARIANT: usize = 352;
@@ -16,11 +15,7 @@ struct Blob(Vec<u8>);
 
 impl Blob {
     fn open(name: &str) -> Blob {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../../fixtures/npu")
-            .join(name)
-            .join("program.blob");
-        Blob(std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+        Blob(crate::program(name))
     }
 
     /// Where the records of the sections begin whose names start so.

@@ -2,7 +2,6 @@
 
 use chipless_model::{Finding, Limits};
 use chipless_npu::{Document, Image, Options, lower};
-use std::path::Path;
 
 /// Bytes of a DMA descriptor, of a variant and of a barrier.
 const DMA: usize = 128;
@@ -14,11 +13,7 @@ struct Blob(Vec<u8>);
 
 impl Blob {
     fn open(name: &str) -> Blob {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../../fixtures/npu")
-            .join(name)
-            .join("program.blob");
-        Blob(std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+        Blob(crate::program(name))
     }
 
     /// Where a section begins in the file, and its bytes.
