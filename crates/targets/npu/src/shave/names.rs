@@ -177,6 +177,8 @@ const NAMES: &[(&str, Operation)] = &[
     ("sdpa", ScaledDotProductAttention),
     ("shape_of", ShapeOf),
     ("softmax", Softmax),
+    // Takes float16 and gives float32.
+    ("softmax_convert_fp32", Softmax),
     ("space_to_batch", SpaceToBatch),
     ("strided_slice", StridedSlice),
     ("tile", Tile),
