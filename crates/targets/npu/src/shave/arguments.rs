@@ -220,7 +220,7 @@ fn roles(operation: Operation, count: usize) -> Vec<TensorRole> {
             [&vec![TensorRole::Input; inputs][..], &roles[3..]].concat()
         }
         // Lengths of sequences, or thresholds of overlap and score, are inputs among the others.
-        Operation::LstmSequence | Operation::NonMaxSuppression => {
+        Operation::LstmSequence | Operation::LstmSequenceDpu | Operation::NonMaxSuppression => {
             let (inputs, rest) = roles.split_at(2);
             let more = count.saturating_sub(roles.len());
             [inputs, &vec![TensorRole::Input; more], rest].concat()
@@ -451,7 +451,7 @@ impl Reader<'_> {
                 // The second scratch came with release 2026.1.0.
                 Operation::TopK => count == fixed || (count + 1 == fixed && !self.at_reference()),
                 // Lengths of the sequences may be given.
-                Operation::LstmSequence => {
+                Operation::LstmSequence | Operation::LstmSequenceDpu => {
                     count == fixed + 1 || (count == fixed && !self.at_reference())
                 }
                 Operation::NonMaxSuppression => {
@@ -480,7 +480,7 @@ impl Reader<'_> {
             Operation::DynamicQuantize if self.at_optional_marker() => {
                 self.optional_mask(tensors.len(), 0x3f, 0x3f)?
             }
-            Operation::LstmSequence if self.at_optional_marker() => {
+            Operation::LstmSequence | Operation::LstmSequenceDpu if self.at_optional_marker() => {
                 self.optional_mask(tensors.len(), 0x3f7, 0x3ff)?
             }
             Operation::EmbeddingBagOffsets => {

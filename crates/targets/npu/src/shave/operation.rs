@@ -192,6 +192,8 @@ operations! {
     LstmGates "lstm-gates" &[I, I, O, O];
     /// Long short-term memory over a sequence, after the input's matrix product: W·x, h, c, lengths in some, R, bias, scratch to Y, h, c.
     LstmSequence "lstm-sequence" &[I, I, I, I, I, S, O, O, O];
+    /// The same with recurrent products by the DPU, which the kernel starts itself: R and bias by gate.
+    LstmSequenceDpu "lstm-sequence-dpu" &[I, I, I, I, I, S, O, O, O];
     /// Maximum over windows of depth, height and width.
     MaxPool "max-pool" UNARY;
     /// The same with the flat index of each maximum.

@@ -184,10 +184,13 @@ impl Parameters {
             Operation::Interpolate => scalars::interpolate(reader)?,
             Operation::Lrn => scalars::lrn(reader, rank)?,
             // From release 2026.1.0 on sixteen bytes of ones follow; their meaning is not known.
-            Operation::LstmSequence => Parameters::LstmSequence(LstmSequence {
-                lengths: invocation.inputs.len() > 5,
-                reverse: reader.choice("direction", &[false, true])?,
-            }),
+            Operation::LstmSequence | Operation::LstmSequenceDpu => {
+                Parameters::LstmSequence(LstmSequence {
+                    lengths: invocation.inputs.len() > 5,
+                    by_gate: operation == Operation::LstmSequenceDpu,
+                    reverse: reader.choice("direction", &[false, true])?,
+                })
+            }
             Operation::Mvn1 => scalars::mvn1(reader)?,
             Operation::Mvn6 => scalars::mvn6(reader, rank, present)?,
             Operation::NormalizeL2 => scalars::normalize_l2(reader, rank)?,

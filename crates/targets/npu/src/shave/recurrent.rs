@@ -5,12 +5,14 @@ use super::tensor::{Call, Values};
 use chipless_model::Fault;
 
 /// Long short-term memory over a sequence. With H places of state and S steps, the inputs are W·x of S steps with 4H
-/// places (gates f, i, c, o), h, c, R in the memory order `[in][out][gate]` and the bias in `[place][gate]`, the last index
-/// innermost; the outputs are Y of S steps with H places and the last h and c.
+/// places (gates f, i, c, o), h, c, R in the memory order `[in][out][gate]` and the bias in `[place][gate]`, or by gate
+/// `[gate][out][in]` and `[gate][place]`, the last index innermost; the outputs are Y of S steps with H places and the last h and c.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LstmSequence {
     /// The length of the sequence comes after c: Y is zero beyond it.
     pub lengths: bool,
+    /// R and bias lie as the DPU reads them, the gate outermost.
+    pub by_gate: bool,
     /// From the last step to the first; Y stays in the order of the input.
     pub reverse: bool,
 }
@@ -44,16 +46,16 @@ impl LstmSequence {
                 number
             };
             let products = &products[step * 4 * size..][..4 * size];
-            let mut gates = bias.to_vec();
-            for (input, weights) in hidden.iter().zip(recurrence.chunks_exact(4 * size)) {
-                gates
-                    .iter_mut()
-                    .zip(weights)
-                    .for_each(|(gate, weight)| *gate += input * weight);
-            }
-            for (place, gates) in gates.chunks_exact(4).enumerate() {
-                let [forget, input, candidate, output] =
-                    [0, 1, 2, 3].map(|gate| gates[gate] + products[gate * size + place]);
+            let gates = self.gates(&hidden, recurrence, bias);
+            for place in 0..size {
+                let [forget, input, candidate, output] = [0, 1, 2, 3].map(|gate| {
+                    let at = if self.by_gate {
+                        gate * size + place
+                    } else {
+                        4 * place + gate
+                    };
+                    gates[at] + products[gate * size + place]
+                });
                 cell[place] = sigmoid(forget) * cell[place] + sigmoid(input) * candidate.tanh();
                 hidden[place] = sigmoid(output) * cell[place].tanh();
             }
@@ -64,6 +66,27 @@ impl LstmSequence {
             Values::Float(hidden),
             Values::Float(cell),
         ])
+    }
+
+    /// R·h and the bias, in the order of the bias.
+    fn gates(&self, hidden: &[f32], recurrence: &[f32], bias: &[f32]) -> Vec<f32> {
+        if self.by_gate {
+            let rows = recurrence.chunks_exact(hidden.len()).zip(bias);
+            return rows
+                .map(|(row, bias)| {
+                    let product: f32 = row.iter().zip(hidden).map(|(w, h)| w * h).sum();
+                    bias + product
+                })
+                .collect();
+        }
+        let mut gates = bias.to_vec();
+        for (input, weights) in hidden.iter().zip(recurrence.chunks_exact(bias.len())) {
+            gates
+                .iter_mut()
+                .zip(weights)
+                .for_each(|(gate, weight)| *gate += input * weight);
+        }
+        gates
     }
 
     fn length(&self, call: Call<'_>, steps: usize) -> Result<usize, Fault> {

@@ -403,42 +403,50 @@ const LSTM_BIAS: [f32; 8] = [
     0.078125, -0.289062, -0.132812, 0.289062, 0.367188, 0.0, 0.15625, -0.210938,
 ];
 
+/// Three steps of two places: Y, h and c.
+fn lstm(operation: Operation, recurrence: &[f32], bias: &[f32], direction: i64) -> Vec<Vec<f32>> {
+    let block = block()
+        .tensor(F16, &[8, 3])
+        .tensor(F16, &[2])
+        .tensor(F16, &[2])
+        .ordered(F16, &[4, 2, 2, 1], 0x2341);
+    let block = block
+        .tensor(F16, &[4, 2])
+        .tensor(I32, &[2])
+        .tensor(F16, &[2, 3])
+        .tensor(F16, &[2])
+        .tensor(F16, &[2]);
+    let block = block.longs(&[i64::MIN, 0x3f7, direction, -1, -1]);
+    let inputs = [
+        &LSTM_PRODUCTS[..],
+        &[0.5, -0.25],
+        &[-0.5, 1.0],
+        recurrence,
+        bias,
+    ]
+    .map(float);
+    let outputs = block.run(operation, &inputs).expect("a sequence");
+    outputs
+        .into_iter()
+        .map(|output| {
+            if let Values::Float(values) = output {
+                values
+            } else {
+                panic!()
+            }
+        })
+        .collect()
+}
+
 #[test]
 fn lstm_in_both_directions() {
-    let lstm = |direction: i64| {
-        let block = block()
-            .tensor(F16, &[8, 3])
-            .tensor(F16, &[2])
-            .tensor(F16, &[2])
-            .ordered(F16, &[4, 2, 2, 1], 0x2341);
-        let block = block
-            .tensor(F16, &[4, 2])
-            .tensor(I32, &[2])
-            .tensor(F16, &[2, 3])
-            .tensor(F16, &[2])
-            .tensor(F16, &[2]);
-        let block = block.longs(&[i64::MIN, 0x3f7, direction, -1, -1]);
-        let inputs = [
-            &LSTM_PRODUCTS[..],
-            &[0.5, -0.25],
-            &[-0.5, 1.0],
+    let lstm = |direction| {
+        lstm(
+            Operation::LstmSequence,
             &LSTM_RECURRENCE,
             &LSTM_BIAS,
-        ]
-        .map(float);
-        let outputs = block
-            .run(Operation::LstmSequence, &inputs)
-            .expect("a sequence");
-        outputs
-            .into_iter()
-            .map(|output| {
-                if let Values::Float(values) = output {
-                    values
-                } else {
-                    panic!()
-                }
-            })
-            .collect::<Vec<_>>()
+            direction,
+        )
     };
     let forward = lstm(0);
     assert_close(
@@ -457,6 +465,27 @@ fn lstm_in_both_directions() {
         ],
     );
     assert_close(&reverse[2], &[-0.11629, 0.297657]);
+}
+
+#[test]
+fn lstm_whose_weights_the_dpu_reads() {
+    // From [in][out][gate] and [out][gate] to [gate][out][in] and [gate][out].
+    let recurrence: Vec<f32> = (0..16)
+        .map(|at| LSTM_RECURRENCE[at % 2 * 8 + at / 2 % 2 * 4 + at / 4])
+        .collect();
+    let bias: Vec<f32> = (0..8).map(|at| LSTM_BIAS[at % 2 * 4 + at / 2]).collect();
+    for direction in [0, 1] {
+        let by_gate = lstm(Operation::LstmSequenceDpu, &recurrence, &bias, direction);
+        let by_place = lstm(
+            Operation::LstmSequence,
+            &LSTM_RECURRENCE,
+            &LSTM_BIAS,
+            direction,
+        );
+        for (a, b) in by_gate.iter().zip(&by_place) {
+            assert_close(a, b);
+        }
+    }
 }
 
 #[test]

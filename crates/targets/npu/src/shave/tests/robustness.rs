@@ -225,7 +225,7 @@ fn sample(operation: Operation) -> Block {
             .float(0.75)
             .float(1.0)
             .longs(&[3, 1, 2]),
-        Operation::LstmSequence => {
+        Operation::LstmSequence | Operation::LstmSequenceDpu => {
             let block = block()
                 .tensor(F16, &[8, 3])
                 .tensor(F16, &[2])
