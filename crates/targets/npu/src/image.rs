@@ -285,14 +285,7 @@ impl<'f> Image<'f> {
             );
             return Err((&rules::RELOCATION_OFFSET, message));
         };
-        // The runtime's symbols are applied one after the other: an elementwise operation's input address is told twice.
-        if matches!(kind.formula, Formula::Replace) && !mark(marks, &range, size) && !is_runtime {
-            let message = format!(
-                "the {} bytes at {:#x} of {} were relocated before",
-                kind.size, relocation.offset, place.name
-            );
-            return Err((&rules::RELOCATION_TWICE, message));
-        }
+        let is_first = !matches!(kind.formula, Formula::Replace) || mark(marks, &range, size);
         let Some(bytes) = place.bytes.to_mut().get_mut(range) else {
             return Ok(());
         };
@@ -314,6 +307,15 @@ impl<'f> Image<'f> {
             );
             return Err((&rules::RELOCATION_OVERFLOW, message));
         };
+        // The compiler lists some relocations of profiled programs twice: the same value again loses nothing. The runtime's
+        // symbols are applied one after the other, and an elementwise operation's input address is told twice.
+        if !is_first && !is_runtime && new != old {
+            let message = format!(
+                "the {} bytes at {:#x} of {} were relocated before, to {old:#x}; now to {new:#x}",
+                kind.size, relocation.offset, place.name
+            );
+            return Err((&rules::RELOCATION_TWICE, message));
+        }
         bytes
             .iter_mut()
             .zip(new.to_le_bytes())

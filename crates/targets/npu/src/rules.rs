@@ -125,8 +125,8 @@ chipless_model::rules! {
         "R_VPU_32 fields hold addresses below 4 GiB; no address can be negative or beyond 2^64."
         "Compile the model again; the addend is probably damaged."
         "npu_compiler_elf, vpux_elf/types/vpu_extensions.hpp and vpux_loader.cpp";
-    RELOCATION_TWICE Fault Error Format "relocation-twice" "two relocations overwrite the same bytes"
-        "R_VPU_64 and R_VPU_32 replace what is there: of two for the same bytes one is lost, and the field that it was meant for keeps its old value."
+    RELOCATION_TWICE Fault Error Format "relocation-twice" "two relocations write different values to the same bytes"
+        "R_VPU_64 and R_VPU_32 replace what is there: of two different values for the same bytes one is lost, and the field that it was meant for keeps its old value. The same value twice is no fault."
         "Compile the model again."
         "npu_compiler_elf, vpux_elf/types/vpu_extensions.hpp and vpux_loader.cpp";
     PROGRAM_ENTRY Fault Error Format "program-entry" "the program does not have exactly one entry"
