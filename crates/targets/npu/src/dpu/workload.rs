@@ -239,6 +239,11 @@ impl Workload {
         self.lookup.is_some()
     }
 
+    /// Whether other tiles get a part of its results.
+    pub(crate) fn has_halo(&self) -> bool {
+        self.output.halo_tiles().next().is_some()
+    }
+
     /// Whether the sums stay in the DPU's accumulators, for its next workload to go on with, and nothing is written.
     pub fn is_continued(&self) -> bool {
         self.continued

@@ -166,9 +166,19 @@ pub(crate) fn workload(workload: &Workload, place: &dyn Fn() -> Place) -> Option
     ))
 }
 
-/// The output boxes of each invariant, with the positions of their workloads in the walk.
+/// The output boxes of each invariant.
 #[derive(Debug, Default)]
-pub(crate) struct Layers(HashMap<Slice, Vec<(OutputBox, usize)>>);
+pub(crate) struct Layers(HashMap<Slice, Vec<Computed>>);
+
+/// What a workload computes.
+#[derive(Debug)]
+struct Computed {
+    outputs: OutputBox,
+    /// Whether other tiles get a part of it.
+    has_halo: bool,
+    /// Position of the workload in the walk.
+    walked: usize,
+}
 
 impl Layers {
     /// Adds the box of a workload; the finding says which one of its invariant it overlaps.
@@ -179,16 +189,22 @@ impl Layers {
         walked: usize,
         subject: &Subject<'_, '_, '_>,
     ) -> Option<Finding> {
-        let new = workload.output_box()?;
-        let boxes = self.0.entry(invariant).or_default();
-        let found = boxes.iter().find(|(other, _)| {
+        let new = Computed {
+            outputs: workload.output_box()?,
+            has_halo: workload.has_halo(),
+            walked,
+        };
+        let computed = self.0.entry(invariant).or_default();
+        let found = computed.iter().find(|other| {
             other
+                .outputs
                 .iter()
-                .zip(&new)
+                .zip(&new.outputs)
                 .all(|(a, b)| a.start < b.end && b.start < a.end)
-                && !(workload.has_lookup() && is_loader(other, &new))
+                && !(workload.has_lookup() && is_position_of(other, &new))
+                && !is_delay(other, &new)
         });
-        let finding = found.map(|(other, first)| {
+        let finding = found.map(|other| {
             let show = |b: &OutputBox| {
                 format!(
                     "x {}..{}, y {}..{}, z {}..{}",
@@ -197,26 +213,37 @@ impl Layers {
             };
             let message = format!(
                 "computes outputs {}, of which another workload of the layer computes a part ({})",
-                show(&new),
-                show(other)
+                show(&new.outputs),
+                show(&other.outputs)
             );
             OVERLAP
                 .at(subject.place(walked), message)
-                .with(subject.place(*first), "the other workload")
+                .with(subject.place(other.walked), "the other workload")
         });
-        if boxes.len() < COMPARED {
-            boxes.push((new, walked));
+        if computed.len() < COMPARED {
+            computed.push(new);
         }
         finding
     }
 }
 
-/// Whether the first of two workloads computes one position of what the second computes as well: the compiler puts such a workload before those
-/// of a layer that has a lookup table (NPU5010), so that the table is there. Both make the same of the same inputs.
-fn is_loader(first: &OutputBox, second: &OutputBox) -> bool {
+/// Whether the first of two workloads computes one position of what the second computes as well. The compiler puts such a workload before
+/// those of a layer that has a lookup table (NPU5010), so that the table is there. Both make the same of the same inputs.
+fn is_position_of(first: &Computed, second: &Computed) -> bool {
     let is_inside = |(a, b): (&Range<usize>, &Range<usize>)| b.start <= a.start && a.end <= b.end;
     let is_single = |a: &Range<usize>| a.end == a.start + 1;
-    first[..2].iter().all(is_single) && first.iter().zip(second).all(is_inside)
+    first.outputs[..2].iter().all(is_single)
+        && first.outputs.iter().zip(&second.outputs).all(is_inside)
+}
+
+/// Whether a workload only delays those who wait for its layer: where other tiles get a part of a layer whose channels are no multiple of 16,
+/// the compiler computes a position of it once more, for the own tile alone, until what was sent has arrived (NPU5010).
+fn is_delay(earlier: &Computed, later: &Computed) -> bool {
+    let channels = earlier.outputs[2].end - earlier.outputs[2].start;
+    earlier.has_halo
+        && !later.has_halo
+        && !channels.is_multiple_of(16)
+        && is_position_of(later, earlier)
 }
 
 #[cfg(test)]
