@@ -3,7 +3,7 @@
 use super::formats::Element;
 use super::geometry::Slide;
 use super::weights::Entry;
-use super::workload::{Operation, Workload};
+use super::workload::{Elementwise, Operation, Workload};
 use chipless_kernels::room::Room;
 use chipless_kernels::window::{self, Window};
 use chipless_kernels::{Update, wide};
@@ -50,7 +50,11 @@ impl Workload {
                 }
                 sums
             }
-            Operation::Add { scale_a, scale_b } => {
+            Operation::Elementwise {
+                function,
+                scale_a,
+                scale_b,
+            } => {
                 let second: Room<T> = match &self.second {
                     Some(second) => second.gather(tile, &self.geometry)?,
                     None => Room::take(0),
@@ -58,9 +62,27 @@ impl Workload {
                 let mut sums = sums();
                 sums.truncate(input.len().min(second.len()));
                 let (sums_of, input, second) = (&mut *sums, &*input, &*second);
-                wide(move || {
-                    for ((sum, a), b) in sums_of.iter_mut().zip(input).zip(second) {
-                        *sum = T::scaled_add(*a, scale_a, *b, scale_b);
+                let scaled = move |a: &T, b: &T| (a.scaled(scale_a), b.scaled(scale_b));
+                // Each function has its own loop: chosen inside, it would cost more than it computes.
+                let operands = input.iter().zip(second);
+                wide(move || match function {
+                    Elementwise::Add => {
+                        for (sum, (a, b)) in sums_of.iter_mut().zip(operands) {
+                            let (a, b) = scaled(a, b);
+                            *sum = a + b;
+                        }
+                    }
+                    Elementwise::Subtract => {
+                        for (sum, (a, b)) in sums_of.iter_mut().zip(operands) {
+                            let (a, b) = scaled(a, b);
+                            *sum = a - b;
+                        }
+                    }
+                    Elementwise::Multiply => {
+                        for (sum, (a, b)) in sums_of.iter_mut().zip(operands) {
+                            let (a, b) = scaled(a, b);
+                            *sum = a * b;
+                        }
                     }
                 });
                 sums

@@ -2,7 +2,7 @@
 
 use super::activations::Taken;
 use super::geometry::Axes;
-use super::workload::{Operation, Workload};
+use super::workload::{Elementwise, Operation, Workload};
 use chipless_model::ElementType;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -87,7 +87,7 @@ impl Workload {
             Operation::Depthwise => &figures.depthwise,
             Operation::AveragePool { .. } => &figures.average_pool,
             Operation::MaxPool => &figures.max_pool,
-            Operation::Add { .. } => &figures.elementwise,
+            Operation::Elementwise { .. } => &figures.elementwise,
         };
         let narrow = |is_narrow: bool| if is_narrow { figures.narrow } else { 1.0 };
         let input = narrow(self.input.format.bits() <= 8);
@@ -108,7 +108,7 @@ impl Workload {
             Operation::Convolution => 2 * taps * self.geometry.channels,
             Operation::Depthwise | Operation::AveragePool { .. } => 2 * taps,
             Operation::MaxPool => taps,
-            Operation::Add { .. } => 1,
+            Operation::Elementwise { .. } => 1,
         };
         outputs as u64 * each as u64
     }
@@ -128,7 +128,11 @@ impl Workload {
             Operation::Depthwise => window("depthwise conv"),
             Operation::MaxPool => window("max pool"),
             Operation::AveragePool { .. } => window("average pool"),
-            Operation::Add { .. } => Cow::from("eltwise add"),
+            Operation::Elementwise { function, .. } => Cow::from(match function {
+                Elementwise::Add => "eltwise add",
+                Elementwise::Subtract => "eltwise subtract",
+                Elementwise::Multiply => "eltwise multiply",
+            }),
         }
     }
 
@@ -136,7 +140,7 @@ impl Workload {
     pub fn details(&self) -> String {
         let begin = self.output.begin;
         let mut parts = vec![match self.operation {
-            Operation::Convolution | Operation::Depthwise | Operation::Add { .. }
+            Operation::Convolution | Operation::Depthwise | Operation::Elementwise { .. }
                 if self.weights.format != self.input.format =>
             {
                 format!(

@@ -3,6 +3,7 @@
 use super::kept::Shelf;
 use chipless_kernels::{Error, Number, cast, wide};
 use chipless_model::{ElementType, Kind};
+use std::ops::{Add, Mul, Sub};
 
 /// The element type of a mode register (`amode`, `wmode`); `None` for numbers that mean nothing.
 /// FP8 is E5M2; 9 is reserved for E4M3 (public firmware headers and compiler sources).
@@ -32,7 +33,11 @@ pub(super) fn zero_point(format: ElementType, register: u32) -> i16 {
 }
 
 /// Numbers of the two classes that the multipliers know: floats, and integers with 32-bit accumulators that wrap.
-pub(super) trait Element: Number<Sum: From<Self>> {
+pub(super) trait Element:
+    Number<
+    Sum: From<Self> + Add<Output = Self::Sum> + Sub<Output = Self::Sum> + Mul<Output = Self::Sum>,
+>
+{
     /// Elements as numbers; integers less their zero point.
     fn decode(
         format: ElementType,
@@ -44,8 +49,8 @@ pub(super) trait Element: Number<Sum: From<Self>> {
     /// `sum · factor`.
     fn scale(sum: Self::Sum, factor: Self) -> Self::Sum;
 
-    /// `a · scale_a + b · scale_b`.
-    fn scaled_add(a: Self, scale_a: u16, b: Self, scale_b: u16) -> Self::Sum;
+    /// An operand of an elementwise operation times its scale. Integers of 9 bits stay within 25.
+    fn scaled(self, scale: u16) -> Self::Sum;
 
     /// Whether the product with zero is zero.
     fn is_finite(self) -> bool;
@@ -87,8 +92,8 @@ impl Element for f32 {
         sum * factor
     }
 
-    fn scaled_add(a: f32, scale_a: u16, b: f32, scale_b: u16) -> f32 {
-        a * f32::from(scale_a) + b * f32::from(scale_b)
+    fn scaled(self, scale: u16) -> f32 {
+        self * f32::from(scale)
     }
 
     fn is_finite(self) -> bool {
@@ -121,9 +126,8 @@ impl Element for i16 {
         sum.wrapping_mul(i32::from(factor))
     }
 
-    fn scaled_add(a: i16, scale_a: u16, b: i16, scale_b: u16) -> i32 {
-        // 9 bits times 16, twice: 26 bits.
-        i32::from(a) * i32::from(scale_a) + i32::from(b) * i32::from(scale_b)
+    fn scaled(self, scale: u16) -> i32 {
+        i32::from(self) * i32::from(scale)
     }
 
     fn is_finite(self) -> bool {

@@ -130,7 +130,8 @@ registers! {
         tensor_size_y 0x28 [14 + 14];
         tensor_size_z 0x2c [0 + 14];
         npo2_se_size 0x2c [14 + 9];
-        packed_channels 0x2c [23 + 5];
+        tensor_cmp_size 0x2c [23 + 4];
+        tensor_cmp_offset 0x2c [27 + 4];
         tensor_start 0x30 [0 + 32];
         wmode 0x34 [0 + 4];
         amode 0x34 [4 + 4];
@@ -145,6 +146,8 @@ registers! {
         elop_wload_type 0x40 [3 + 1];
         pool_wt_data 0x40 [4 + 16];
         pool_wt_rd_dis 0x40 [26 + 1];
+        elop_operation 0x40 [27 + 3];
+        repeat_dis 0x40 [30 + 1];
         act_offset0 0x44 [0 + 32];
         wt_offset 0x5c [0 + 32];
         dtype 0x60 [0 + 3];
@@ -174,9 +177,13 @@ registers! {
         ppe_prelu_mult 0x9c [16 + 11];
         ppe_scale_hclamp 0xa0 [0 + 32];
         ppe_scale_lclamp 0xa4 [0 + 32];
+        ppe_mode 0xa8 [0 + 2];
+        ppe_rnd_fd 0xa8 [2 + 2];
+        ppe_rnd_int 0xa8 [4 + 2];
         ppe_fp16_ftz 0xa8 [6 + 1];
         ppe_fp16_clamp 0xa8 [7 + 1];
         ppe_i32_convert 0xa8 [8 + 2];
+        ppe_mult2_mode 0xa8 [12 + 1];
         ppe_fp_bias 0xac [0 + 32];
         ppe_fp_scale 0xb0 [0 + 32];
         ppe_fp_prelu 0xb4 [0 + 32];
@@ -208,6 +215,8 @@ registers! {
         conv_cond 0x14 [3 + 1];
         dense_se 0x14 [4 + 1];
         swizzle_key_offset 0x14 [6 + 3];
+        sb_read_en 0x14 [22 + 1];
+        tensor2_act_dense 0x14 [23 + 1];
         wt_swizzle_key 0x14 [27 + 3];
         te_beg_y 0xa4 [0 + 13];
         te_beg_z 0xa4 [13 + 13];

@@ -52,8 +52,20 @@ pub(super) enum Operation {
     MaxPool,
     /// The sum of the window times a constant: its bits, in the format of the weights.
     AveragePool { weight: u16 },
-    /// `a · scale_a + b · scale_b`, with scales that are plain integers.
-    Add { scale_a: u16, scale_b: u16 },
+    /// A function of `a · scale_a` and `b · scale_b`, with scales that are plain integers.
+    Elementwise {
+        function: Elementwise,
+        scale_a: u16,
+        scale_b: u16,
+    },
+}
+
+/// What becomes of two operands: `elop_operation`, which is 0 up to NPU4000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Elementwise {
+    Add,
+    Subtract,
+    Multiply,
 }
 
 /// Sums that the accumulators of a DPU hold: 64 for each of 256 multipliers' groups.
@@ -179,12 +191,12 @@ impl Workload {
             first_rows: None,
         };
         let mut input = input;
-        if let (PostStages::Float, 1.., Some(taken)) = (stages, i.packed_channels, &mut input.taken)
+        if let (PostStages::Float, 1.., Some(taken)) = (stages, i.tensor_cmp_size, &mut input.taken)
         {
             // The newer DPU pads pixels itself: memory holds only the channels that there are.
-            taken.stored = i.packed_channels as usize;
+            taken.stored = i.tensor_cmp_size as usize;
         }
-        let second = matches!(operation, Operation::Add { .. }).then(|| Tensor {
+        let second = matches!(operation, Operation::Elementwise { .. }).then(|| Tensor {
             format: weights,
             zero_point: formats::zero_point(weights, i.mpe_wtbias),
             base: u64::from(v.weight_start) * 16,
@@ -332,7 +344,7 @@ impl Workload {
     pub(crate) fn mixed_formats(&self) -> Option<(ElementType, ElementType)> {
         let (first, second) = (self.input.format, self.weights.format);
         let is_mixed = match self.operation {
-            Operation::Add { .. } | Operation::AveragePool { .. } => first != second,
+            Operation::Elementwise { .. } | Operation::AveragePool { .. } => first != second,
             Operation::Convolution | Operation::Depthwise => {
                 first != second && second.kind() == Kind::Float
             }
@@ -401,7 +413,38 @@ impl Workload {
             ),
             (
                 i.elop_wload == 1 && i.elop_wload_type == 1,
-                "elementwise operations other than addition (elop_wload_type)",
+                "elementwise operations of another kind (elop_wload_type)",
+            ),
+            // Fields of NPU5010; zero before, and in every program seen.
+            (
+                i.tensor_cmp_offset != 0,
+                "pixels that begin behind other channels (tensor_cmp_offset)",
+            ),
+            (
+                i.repeat_dis == 1,
+                "elementwise operands that are not repeated (repeat_dis)",
+            ),
+            (
+                i.ppe_mode == 3 || i.ppe_mult2_mode == 1,
+                "other modes of the post-processing engine (ppe_mode, ppe_mult2_mode)",
+            ),
+            (
+                i.ppe_rnd_fd != 0 || i.ppe_rnd_int != 0,
+                "other roundings (ppe_rnd_fd, ppe_rnd_int)",
+            ),
+            (
+                v.sb_read_en == 1 || v.tensor2_act_dense == 1,
+                "a second tensor beside the activations (sb_read_en, tensor2_act_dense)",
+            ),
+            (
+                matches!(
+                    self.operation,
+                    Operation::Elementwise {
+                        function: Elementwise::Multiply,
+                        ..
+                    }
+                ) && self.input.format.kind() != Kind::Float,
+                "elementwise products of integers",
             ),
             (
                 v.bin_cfg == 1 || i.amode == 7 || (i.wmode == 7 && self.uses_weights()),
@@ -485,7 +528,7 @@ impl Workload {
             self.weights.swizzle,
             self.output.swizzle,
         ];
-        let scaled = matches!(self.operation, Operation::Add { scale_a, scale_b } if (scale_a, scale_b) != (1, 1));
+        let scaled = matches!(self.operation, Operation::Elementwise { scale_a, scale_b, .. } if (scale_a, scale_b) != (1, 1));
         let reasons = [
             (self.continued, "convolution continue (conv_cond)"),
             (
@@ -521,7 +564,19 @@ impl Workload {
 
 fn operation(i: &Invariant) -> Result<Operation, DecodeError> {
     Ok(if i.elop_wload == 1 {
-        Operation::Add {
+        Operation::Elementwise {
+            function: match i.elop_operation {
+                0 => Elementwise::Add,
+                1 => Elementwise::Subtract,
+                2 => Elementwise::Multiply,
+                other => {
+                    return Err(DecodeError::new(
+                        "elop_operation",
+                        "0 (add), 1 (subtract) or 2 (multiply)",
+                        other,
+                    ));
+                }
+            },
             scale_a: i.elop_scale_a as u16,
             scale_b: i.elop_scale_b as u16,
         }
@@ -625,7 +680,7 @@ fn geometry(
             channels,
         ));
     }
-    if matches!(operation, Operation::Add { .. }) {
+    if matches!(operation, Operation::Elementwise { .. }) {
         within("kernel_x", 1, 1, i.kernel_x)?;
         within("kernel_y", 1, 1, i.kernel_y)?;
         within("stride", 0, 0, i.stride | stride_y)?;

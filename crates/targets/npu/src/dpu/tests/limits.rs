@@ -274,7 +274,7 @@ fn what_is_not_known_decodes_and_is_refused_by_name() {
         }),
         ("seed and FIFO workloads", |t| t.invariant.seed_wload = 1),
         (
-            "elementwise operations other than addition (elop_wload_type)",
+            "elementwise operations of another kind (elop_wload_type)",
             |t| {
                 (
                     t.invariant.elop_wload,
@@ -283,6 +283,34 @@ fn what_is_not_known_decodes_and_is_refused_by_name() {
                 ) = (1, 1, 1);
             },
         ),
+        (
+            "pixels that begin behind other channels (tensor_cmp_offset)",
+            |t| t.invariant.tensor_cmp_offset = 2,
+        ),
+        (
+            "elementwise operands that are not repeated (repeat_dis)",
+            |t| t.invariant.repeat_dis = 1,
+        ),
+        (
+            "other modes of the post-processing engine (ppe_mode, ppe_mult2_mode)",
+            |t| t.invariant.ppe_mode = 3,
+        ),
+        ("other roundings (ppe_rnd_fd, ppe_rnd_int)", |t| {
+            t.invariant.ppe_rnd_int = 1;
+        }),
+        (
+            "a second tensor beside the activations (sb_read_en, tensor2_act_dense)",
+            |t| t.variant.sb_read_en = 1,
+        ),
+        ("elementwise products of integers", |t| {
+            *t = t.clone().integers(1);
+            (
+                t.invariant.elop_wload,
+                t.invariant.elop_operation,
+                t.invariant.wmode,
+                t.invariant.ppe_scale_override,
+            ) = (1, 2, 1, 1);
+        }),
         ("elementwise scales from a weight table", |t| {
             t.invariant.elop_wload = 1;
         }),

@@ -161,6 +161,7 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
             (i.elop_wload, i.act_offset0, i.tensor_start) = (1, 0, INPUT / 16);
             v.weight_start = SECOND / 16;
             (i.elop_scale_a, i.elop_scale_b) = (choose.pick(&[1, 0x80]), choose.pick(&[1, 0x50]));
+            i.elop_operation = choose.below(if float { 3 } else { 2 });
         }
     }
     let weights = matches!(operation, "convolution" | "depthwise");

@@ -224,7 +224,15 @@ fn element(task: &Task, reader: &mut Reader<'_>, x: u32, y: u32, z: u32) -> Vec<
                         index,
                         v.wt_swizzle_key,
                     ) - weight_zero;
-                    sum = activation * i.elop_scale_a as f32 + b * i.elop_scale_b as f32;
+                    let (a, b) = (
+                        activation * i.elop_scale_a as f32,
+                        b * i.elop_scale_b as f32,
+                    );
+                    sum = match i.elop_operation {
+                        0 => a + b,
+                        1 => a - b,
+                        _ => a * b,
+                    };
                 } else if max {
                     sum = sum.max(activation);
                 } else if let Some(weight) = weight {
