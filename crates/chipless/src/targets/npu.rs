@@ -258,7 +258,11 @@ impl ShowsRegisters for Opened<'_> {
     fn registers(&self, program: &Program<'_>, task: TaskId) -> Result<Vec<Descriptor>, Failure> {
         let location = &program.tasks[task].location;
         let part = &program.parts[location.part];
-        let found = registers::of_task(self.image()?, part, location.offset);
+        let generation = self
+            .document
+            .generation()
+            .unwrap_or(chipless_npu::generation::NPU4000);
+        let found = registers::of_task(self.image()?, generation, part, location.offset);
         Ok(found.into_iter().map(descriptor).collect())
     }
 }

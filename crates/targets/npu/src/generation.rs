@@ -39,9 +39,15 @@ pub struct Generation {
     pub layout: Layout,
     /// The post-processing engine.
     pub post: PostStages,
+    /// Fields of its descriptors: `structure,register,name,byte,bit,width,used`, where byte is that of the register in its structure and bit
+    /// the lowest in the register.
+    pub(crate) registers: &'static [&'static str],
     /// Its machine file, among [`MACHINES`](crate::MACHINES).
     pub machine: usize,
 }
+
+/// Under the names of the public register tables (NPU4 types, 40XX).
+const REGISTERS: &str = include_str!("registers.csv");
 
 /// Meteor Lake and Arrow Lake.
 pub const NPU3720: Generation = Generation {
@@ -53,6 +59,7 @@ pub const NPU3720: Generation = Generation {
     runtime_symbols: true,
     layout: Layout::Npu3720,
     post: PostStages::Separate,
+    registers: &[include_str!("npu3720/registers.csv")],
     machine: 2,
 };
 
@@ -66,6 +73,7 @@ pub const NPU4000: Generation = Generation {
     runtime_symbols: false,
     layout: Layout::Npu4000,
     post: PostStages::Separate,
+    registers: &[REGISTERS],
     machine: 0,
 };
 
@@ -79,6 +87,7 @@ pub const NPU5010: Generation = Generation {
     runtime_symbols: false,
     layout: Layout::Npu4000,
     post: PostStages::Float,
+    registers: &[REGISTERS, include_str!("registers-5010.csv")],
     machine: 1,
 };
 

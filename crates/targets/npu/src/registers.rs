@@ -1,17 +1,12 @@
-//! Descriptors field by field, under the names of the public register tables (NPU4 types, 40XX).
+//! Descriptors field by field, under the names of the public register tables.
 //!
-//! The table says where each field stands, and whether Chipless takes it into account. Some fields share their bits: what they mean
+//! The tables of a [`Generation`] say where each field stands, and whether Chipless takes it into account. Some fields share their bits: what they mean
 //! then depends on others.
 
 use crate::address::{self, Target};
+use crate::generation::Generation;
 use crate::image::Image;
 use crate::structures::{Layout, TaskKind, TaskSection};
-
-/// `structure,register,name,byte,bit,width,used`: the byte of the register in its structure, the lowest bit in the register.
-const TABLE: &str = include_str!("registers.csv");
-
-/// The same for NPU3720, under the names of the firmware's headers.
-const TABLE_3720: &str = include_str!("npu3720/registers.csv");
 
 /// A descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +48,13 @@ pub struct Field {
 
 /// The descriptors of a task: a DMA's own, a DPU workload's variant and invariant, a SHAVE invocation and its range. Nothing where the
 /// place is that of no descriptor.
-pub fn of_task(image: &Image<'_>, part: &str, offset: u64) -> Vec<Structure> {
+pub fn of_task(
+    image: &Image<'_>,
+    generation: Generation,
+    part: &str,
+    offset: u64,
+) -> Vec<Structure> {
+    let structure = |kind, section: &str, index| structure(image, generation, kind, section, index);
     let found = TaskKind::of_section(part)
         .zip(image.section(part))
         .and_then(|(list, section)| {
@@ -66,15 +67,15 @@ pub fn of_task(image: &Image<'_>, part: &str, offset: u64) -> Vec<Structure> {
     };
     let kind = list.kind;
     if list.layout == Layout::Npu3720 {
-        return of_list(image, list, part, index);
+        return of_list(&structure, list, part, index);
     }
-    let mut structures: Vec<Structure> = structure(image, kind, part, index).into_iter().collect();
+    let mut structures: Vec<Structure> = structure(kind, part, index).into_iter().collect();
     match kind {
         TaskKind::Variant => {
             let of = part.replace(".variant.", ".invariant.");
             structures.extend(
                 owner(image, &of, index)
-                    .and_then(|owner| structure(image, TaskKind::Invariant, &of, owner)),
+                    .and_then(|owner| structure(TaskKind::Invariant, &of, owner)),
             );
         }
         TaskKind::Invocation => {
@@ -83,9 +84,7 @@ pub fn of_task(image: &Image<'_>, part: &str, offset: u64) -> Vec<Structure> {
                 let mut fields = invocation.fields.iter();
                 fields.find(|field| field.name == "kernel_range_index")
             });
-            structures.extend(
-                field.and_then(|field| structure(image, TaskKind::Range, &of, field.value)),
-            );
+            structures.extend(field.and_then(|field| structure(TaskKind::Range, &of, field.value)));
         }
         _ => {}
     }
@@ -93,10 +92,13 @@ pub fn of_task(image: &Image<'_>, part: &str, offset: u64) -> Vec<Structure> {
 }
 
 /// The descriptors of a task of NPU3720: its record names the other one by number.
-fn of_list(image: &Image<'_>, list: TaskSection, part: &str, index: u64) -> Vec<Structure> {
-    let mut structures: Vec<Structure> = structure(image, list.kind, part, index)
-        .into_iter()
-        .collect();
+fn of_list(
+    structure: &impl Fn(TaskKind, &str, u64) -> Option<Structure>,
+    list: TaskSection,
+    part: &str,
+    index: u64,
+) -> Vec<Structure> {
+    let mut structures: Vec<Structure> = structure(list.kind, part, index).into_iter().collect();
     let other = match list.kind {
         TaskKind::Variant => Some((
             TaskKind::Invariant,
@@ -113,7 +115,7 @@ fn of_list(image: &Image<'_>, list: TaskSection, part: &str, index: u64) -> Vec<
     let found = other.and_then(|(kind, section, name)| {
         let mut fields = structures.first()?.fields.iter();
         let number = fields.find(|field| field.name == name)?.value;
-        structure(image, kind, section, number)
+        structure(kind, section, number)
     });
     structures.extend(found);
     structures
@@ -134,7 +136,13 @@ fn owner(image: &Image<'_>, invariants: &str, variant: u64) -> Option<u64> {
     None
 }
 
-fn structure(image: &Image<'_>, kind: TaskKind, section: &str, index: u64) -> Option<Structure> {
+fn structure(
+    image: &Image<'_>,
+    generation: Generation,
+    kind: TaskKind,
+    section: &str,
+    index: u64,
+) -> Option<Structure> {
     let name = match kind {
         TaskKind::DmaDdr | TaskKind::DmaCmx => "dma",
         TaskKind::Invariant => "invariant",
@@ -144,13 +152,11 @@ fn structure(image: &Image<'_>, kind: TaskKind, section: &str, index: u64) -> Op
     };
     let list = TaskKind::of_section(section)?;
     let (at, size) = (image.section(section)?, list.record_size());
-    let table = match list.layout {
-        Layout::Npu3720 => TABLE_3720,
-        Layout::Npu4000 => TABLE,
-    };
     let start = usize::try_from(index).ok()?.checked_mul(size)?;
     let record = image.bytes(at).get(start..start.checked_add(size)?)?;
-    let fields = table.lines().skip(1).filter_map(|line| {
+    let tables = generation.registers.iter();
+    let lines = tables.flat_map(|table| table.lines().skip(1));
+    let fields = lines.filter_map(|line| {
         let mut columns = line.split(',');
         if columns.next()? != name {
             return None;
@@ -171,13 +177,16 @@ fn structure(image: &Image<'_>, kind: TaskKind, section: &str, index: u64) -> Op
             used,
         })
     });
+    let mut fields: Vec<Field> = fields.collect();
+    // Fields that share bits stay in the order of their table.
+    fields.sort_by_key(|field| field.byte);
     Some(Structure {
         structure: name,
         section: section.to_owned(),
         index,
         offset: image.sections().get(at)?.file_offset + start as u64,
         size: size as u64,
-        fields: fields.collect(),
+        fields,
     })
 }
 
@@ -241,6 +250,9 @@ fn meaning(
             "float16", "uint8", "uint8", "int8", "32 bits", "4 bits", "2 bits", "log", "binary",
         ]),
         ("invariant", "dtype") => format!("elements of {} bits", 1u64 << value.min(7)),
+        ("invariant", "elop_operation") => one_of(&["add", "subtract", "multiply"]),
+        ("invariant", "ppe_mode") => one_of(&["none", "scale, bias, slope", "lookup table"]),
+        ("invariant", "ppe_lut_ptr") => format!("byte {:#x} of the tile", value * 32),
         ("invariant", "workload_operation") => {
             one_of(&["convolution", "max pool", "average pool", "elementwise"])
         }
