@@ -2,9 +2,10 @@
 
 use crate::failure::{Failure, FailureKind};
 use crate::file::OpenDocument;
+use crate::machine::{Figure, figures};
 use crate::target::Lowered;
 use crate::values::values;
-use chipless_report::diff::{self, Difference, Side};
+use chipless_report::diff::{self, Difference, MachineFigure, Side};
 use chipless_sim::{Timeline, TimingOnly, Verified};
 
 /// What to find out besides what differs.
@@ -53,12 +54,42 @@ fn programs(
     };
     let (mut difference, pairs) = diff::diff(side_a, side_b);
     if wanted.time {
-        difference.time = Some(diff::time(side_a, side_b));
+        let mut time = diff::time(side_a, side_b);
+        time.machine = machines(a, b)?;
+        difference.time = Some(time);
     }
     if let Some(seed) = wanted.values {
         difference.values = Some(values(side_a, side_b, &pairs, seed, a.limits())?);
     }
     Ok(difference)
+}
+
+/// Figures of the machines that are not the same.
+fn machines(a: &OpenDocument<'_>, b: &OpenDocument<'_>) -> Result<Vec<MachineFigure>, Failure> {
+    let of = |document: &OpenDocument<'_>| -> Result<Vec<Figure>, Failure> {
+        Ok(figures(&document.machine_text()?.unwrap_or_default()))
+    };
+    let (of_a, mut of_b) = (of(a)?, of(b)?);
+    let mut differ = Vec::new();
+    for figure in of_a {
+        let other = of_b.iter().position(|other| other.key == figure.key);
+        let other = other.map(|at| of_b.remove(at).value);
+        if other.as_ref() != Some(&figure.value) {
+            differ.push(MachineFigure {
+                figure: figure.key,
+                unit: figure.unit,
+                a: Some(figure.value),
+                b: other,
+            });
+        }
+    }
+    differ.extend(of_b.into_iter().map(|figure| MachineFigure {
+        figure: figure.key,
+        unit: figure.unit,
+        a: None,
+        b: Some(figure.value),
+    }));
+    Ok(differ)
 }
 
 /// When everything happens. Findings do not matter here: faulty programs can be compared.

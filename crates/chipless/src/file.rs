@@ -187,6 +187,14 @@ impl OpenDocument<'_> {
         self.limits
     }
 
+    /// The text of the machine that runs of the program rest on; `None` where there is none.
+    ///
+    /// # Errors
+    /// Machine figures that were given and cannot be set.
+    pub fn machine_text(&self) -> Result<Option<String>, Failure> {
+        self.document.machine_text()
+    }
+
     /// The contract of the file (an `IOSpec`): its own, or that of its program.
     ///
     /// # Errors

@@ -319,12 +319,7 @@ impl Options {
         figures: &[String],
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, Failure> {
-        let (name, text) = if let Some(file) = self.file("machine")? {
-            (file.name.clone(), file.text()?.to_owned())
-        } else {
-            let text = machine::with_figures(own, figures, false)?;
-            ("--set".to_owned(), text)
-        };
+        let (name, text) = self.base_machine(own, figures)?;
         let given: Vec<String> = self.values("set").map(str::to_owned).collect();
         let changed = machine::with_figures(&text, &given, false)?;
         let machine = match read(&changed) {
@@ -335,6 +330,22 @@ impl Options {
             read => read,
         };
         machine.map_err(|error| Failure::misuse(name, error.trim_end()))
+    }
+
+    /// The text of that machine.
+    pub(crate) fn machine_text(&self, own: &str, figures: &[String]) -> Result<String, Failure> {
+        let (_, text) = self.base_machine(own, figures)?;
+        let given: Vec<String> = self.values("set").map(str::to_owned).collect();
+        machine::with_figures(&text, &given, false)
+    }
+
+    /// The machine before figures were set, and where it comes from.
+    fn base_machine(&self, own: &str, figures: &[String]) -> Result<(String, String), Failure> {
+        if let Some(file) = self.file("machine")? {
+            return Ok((file.name.clone(), file.text()?.to_owned()));
+        }
+        let text = machine::with_figures(own, figures, false)?;
+        Ok(("--set".to_owned(), text))
     }
 
     /// Targets that have all the options that were given and that not every target has; empty where there are none.

@@ -107,6 +107,11 @@ pub trait Document: Send + Sync {
         self.lower()
     }
 
+    /// The text of the machine that runs of the program rest on; `None` where there is none.
+    fn machine_text(&self) -> Result<Option<String>, Failure> {
+        Ok(None)
+    }
+
     /// Whether the program depends on the data of a run: then each run needs a program of its own.
     fn depends_on_data(&self) -> bool {
         false

@@ -329,6 +329,11 @@ impl Document for Opened<'_> {
         self.document.info()
     }
 
+    fn machine_text(&self) -> Result<Option<String>, Failure> {
+        let (own, named) = self.own_machine();
+        self.options.machine_text(own, named.as_slice()).map(Some)
+    }
+
     fn raw(&self) -> Node {
         self.document.raw()
     }
@@ -402,8 +407,8 @@ impl Document for Opened<'_> {
 }
 
 impl Opened<'_> {
-    /// The machine that was given, or that of the dialect with the bandwidth that the file's name says.
-    fn machine(&self) -> Result<Machine, Failure> {
+    /// The machine of the dialect, and the bandwidth that the file's name says.
+    fn own_machine(&self) -> (&'static str, Option<String>) {
         let is_spec = self.document.schedule.dialect == Dialect::Spec;
         let bandwidth = self
             .document
@@ -412,7 +417,12 @@ impl Opened<'_> {
             .filter(|bandwidth| is_spec && *bandwidth > 0);
         let named = bandwidth
             .map(|gibibytes| format!("dram.bytes_per_second={}", u64::from(gibibytes) << 30));
-        let own = own_machine(if is_spec { "spec" } else { "set" });
+        (own_machine(if is_spec { "spec" } else { "set" }), named)
+    }
+
+    /// The machine that was given, or the file's own.
+    fn machine(&self) -> Result<Machine, Failure> {
+        let (own, named) = self.own_machine();
         self.options.machine(own, named.as_slice(), Machine::parse)
     }
 
@@ -453,6 +463,12 @@ struct OpenedAssembly<'f> {
 impl Document for OpenedAssembly<'_> {
     fn info(&self) -> Info {
         self.assembly.info()
+    }
+
+    fn machine_text(&self) -> Result<Option<String>, Failure> {
+        self.options
+            .machine_text(own_machine("spec"), &[])
+            .map(Some)
     }
 
     fn raw(&self) -> Node {

@@ -131,6 +131,10 @@ impl Document for Opened<'_> {
         chipless_neuron::info(&self.neff)
     }
 
+    fn machine_text(&self) -> Result<Option<String>, Failure> {
+        self.options.machine_text(self.own_machine(), &[]).map(Some)
+    }
+
     fn raw(&self) -> Node {
         chipless_neuron::raw(self.neff.container)
     }
@@ -176,20 +180,26 @@ type Lower<'p> =
     fn(&'p Neff<'p>, &Machine, &Limits) -> Result<chipless_neuron::Lowered<'p>, Box<Finding>>;
 
 impl Opened<'_> {
+    /// The machine file of the program's architecture, or the one that stands in for it.
+    fn own_machine(&self) -> &'static str {
+        let own = self.neff.architecture.machine();
+        let name = own.map_or_else(|| STAND_IN.to_owned(), |machine| machine.name);
+        let mut machines = MACHINES.iter();
+        machines
+            .find(|(known, _)| *known == name)
+            .map_or("", |(_, text)| *text)
+    }
+
     fn lowered<'p>(&'p self, lower: Lower<'p>) -> Result<Lowered<'p>, Failure> {
         let mut notes = Vec::new();
-        let own = self.neff.architecture.machine();
-        if own.is_none() && self.options.value("machine").is_none() {
+        if self.neff.architecture.machine().is_none() && self.options.value("machine").is_none() {
             notes.push(format!(
                 "there is no machine file for this architecture: timed with the figures of {STAND_IN}"
             ));
         }
-        let name = own.map_or_else(|| STAND_IN.to_owned(), |machine| machine.name);
-        let text = MACHINES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map_or("", |(_, text)| *text);
-        let machine = self.options.machine(text, &[], Machine::parse)?;
+        let machine = self
+            .options
+            .machine(self.own_machine(), &[], Machine::parse)?;
         let mut lowered = lower(&self.neff, &machine, &self.options.limits)
             .map_err(|finding| Failure::program(vec![*finding]))?;
         chipless_neuron::attach_labels(&self.neff, &mut lowered.program);

@@ -149,11 +149,10 @@ impl<'f> Opened<'f> {
                 .insert_entry(entry)
                 .map_err(|error| Failure::misuse("--kernel", error))?;
         }
-        let generation = self.document.generation();
-        let (_, own) =
-            chipless_npu::MACHINES[generation.map_or(0, |generation| generation.machine)];
         Ok(chipless_npu::Options {
-            machine: self.options.machine(own, &[], Machine::from_toml)?,
+            machine: self
+                .options
+                .machine(self.own_machine(), &[], Machine::from_toml)?,
             kernels,
             limits: self.options.limits.clone(),
             names: self
@@ -164,6 +163,14 @@ impl<'f> Opened<'f> {
                 })
                 .transpose()?,
         })
+    }
+
+    /// The machine file of the program's generation.
+    fn own_machine(&self) -> &'static str {
+        let generation = self.document.generation();
+        let (_, text) =
+            chipless_npu::MACHINES[generation.map_or(0, |generation| generation.machine)];
+        text
     }
 
     /// What to say where names that the user gave reach few tasks or none.
@@ -199,6 +206,10 @@ impl<'f> Opened<'f> {
 impl Document for Opened<'_> {
     fn info(&self) -> Info {
         self.document.info()
+    }
+
+    fn machine_text(&self) -> Result<Option<String>, Failure> {
+        self.options.machine_text(self.own_machine(), &[]).map(Some)
     }
 
     fn raw(&self) -> Node {

@@ -182,6 +182,10 @@ impl Document for Read<'_> {
         self.file.info()
     }
 
+    fn machine_text(&self) -> Result<Option<String>, Failure> {
+        self.options.machine_text(MACHINE, &[]).map(Some)
+    }
+
     fn raw(&self) -> Node {
         self.file.raw(self.rules)
     }

@@ -104,6 +104,23 @@ impl Difference {
                 paint.dim(layer.why)
             )
         });
+        list(out, paint, "machine", &time.machine, |figure| {
+            let unit = match &*figure.unit {
+                "1" | "" => String::new(),
+                unit => format!(" {unit}"),
+            };
+            let said = |value: &Option<String>| {
+                value
+                    .as_ref()
+                    .map_or("none".to_owned(), |value| format!("{value}{unit}"))
+            };
+            format!(
+                "{}: {}, was {}",
+                clean(&figure.figure),
+                said(&figure.b),
+                said(&figure.a)
+            )
+        });
     }
 
     fn values_text(&self, out: &mut String, paint: Paint) {

@@ -17,6 +17,21 @@ pub struct TimeDifference {
     pub latency_b_ns: f64,
     /// The greatest contribution first.
     pub layers: Vec<Contribution>,
+    /// Figures of the two machines that differ, in the order of the machine file; none where both run on the same machine.
+    pub machine: Vec<MachineFigure>,
+}
+
+/// A figure that two machines do not share.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct MachineFigure {
+    /// Its name, as `--set` takes it.
+    pub figure: String,
+    /// Its unit; `1` for ratios.
+    pub unit: String,
+    /// On the first machine; null where it has no such figure.
+    pub a: Option<String>,
+    /// On the second one.
+    pub b: Option<String>,
 }
 
 /// A layer's part of the difference.
@@ -74,6 +89,7 @@ pub fn time(a: Side<'_, '_>, b: Side<'_, '_>) -> TimeDifference {
         latency_a_ns: a.timeline.end.ns(),
         latency_b_ns: b.timeline.end.ns(),
         layers,
+        machine: Vec::new(),
     }
 }
 

@@ -126,8 +126,11 @@ pub struct ShaveFigures {
 pub struct ShaveCost {
     /// Microseconds.
     pub fixed: f64,
-    /// Microseconds for each byte written.
+    /// Microseconds for each byte of the first output.
     pub per_byte: f64,
+    /// Microseconds for each byte of the inputs, where these decide.
+    #[serde(default)]
+    pub per_input_byte: f64,
 }
 
 /// The machines that come with Chipless: name and file. A generation names its own.
@@ -172,7 +175,7 @@ impl Machine {
             .operations
             .values()
             .chain([&machine.shave.default])
-            .flat_map(|c| [c.fixed, c.per_byte]);
+            .flat_map(|c| [c.fixed, c.per_byte, c.per_input_byte]);
         let times = [
             machine.dma.latency,
             machine.dma.cmx_latency,

@@ -255,7 +255,7 @@ impl<'i> Lowering<'_, 'i> {
 
     fn shave_time(&self, work: &Work) -> Time {
         let machine = &self.options.machine;
-        let (cost, bytes) = match work {
+        let (cost, written, read): (_, _, u64) = match work {
             Work::Known(invocation) => {
                 let (inputs, outputs) = (&invocation.inputs, &invocation.outputs);
                 // The published cost model knows kernels of 8 and 16 bits only.
@@ -268,22 +268,24 @@ impl<'i> Lowering<'_, 'i> {
                     .chain(outputs.iter().take(1))
                     .any(is_wide);
                 let cost = machine.shave.operations.get(invocation.operation.name());
-                let bytes = outputs.first().map_or(0, |t| {
+                let bytes = |t: &TensorRef| {
                     let bytes = t.pattern.bytes().unwrap_or(0);
                     of_two_bytes(bytes, t.shape.element.bits(), COST_MODEL_ELEMENT)
-                });
+                };
                 (
                     cost.filter(|_| !wide).unwrap_or(&machine.shave.default),
-                    bytes,
+                    outputs.first().map_or(0, bytes),
+                    inputs.iter().map(bytes).sum(),
                 )
             }
             Work::Unknown { tensors, .. } => {
                 let bytes = tensors.last().and_then(|t| t.pattern.bytes()).unwrap_or(0);
-                (&machine.shave.default, bytes)
+                (&machine.shave.default, bytes, 0)
             }
             Work::Maintenance(_) => return Time::ZERO,
         };
-        let microseconds = cost.fixed + cost.per_byte * bytes as f64;
+        let microseconds =
+            cost.fixed + cost.per_byte * written as f64 + cost.per_input_byte * read as f64;
         Time::from_ns(microseconds * 1e3 * machine.shave.clock / machine.clock.shave())
     }
 }
