@@ -4,7 +4,7 @@ use crate::kernels::FETCH;
 use crate::profiling::{Labels, sections};
 use crate::read::Document;
 use crate::structures::TaskKind;
-use chipless_model::{Program, TaskId};
+use chipless_model::{Direction, Program, TaskId};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
@@ -226,29 +226,49 @@ impl Trace {
     }
 }
 
-/// Names the transfers of a program after the events of their queue, in order, where there are as many. The compiler plans one fetch for each
-/// pair of ours (none at all in the first releases), so fetches of descriptors are left out.
-pub(crate) fn name_transfers(trace: &Trace, program: &mut Program<'_>) {
-    for (queue, events) in trace.queues() {
-        let Some(queue) = program.queues.position(|known| known.name == queue) else {
+/// Names the tasks of a program that have no name yet after the events of their queue, in order, where there are as many. The compiler plans one
+/// fetch for each pair of ours (none at all in the first releases), so fetches of descriptors are left out.
+pub(crate) fn name_by_queue(trace: &Trace, program: &mut Program<'_>) {
+    for (lane, events) in trace.queues() {
+        let find = |name: &str| program.queues.position(|known| known.name == name);
+        // An engine of NPU3720 has one list for both sources, which are two lanes.
+        let part = lane.split_once('.');
+        let found = find(&lane).map(|queue| (queue, None));
+        let found = found.or_else(|| {
+            let (engine, source) = part?;
+            Some((find(engine)?, Some(source == "cmx")))
+        });
+        let Some((queue, from_cmx)) = found else {
             continue;
         };
-        let transfers: Vec<TaskId> = (program.tasks.iter_enumerated())
-            .filter(|(id, task)| task.queue == queue && program.kernel(*id).operation() != FETCH)
+        let tasks: Vec<TaskId> = (program.tasks.iter_enumerated())
+            .filter(|(id, task)| {
+                task.queue == queue
+                    && program.kernel(*id).operation() != FETCH
+                    && from_cmx.is_none_or(|from_cmx| from_cmx == reads_cmx(program, *id))
+            })
             .map(|(id, _)| id)
             .collect();
         let events = events.iter().filter(|event| event.name != "fetch_dma");
-        if transfers
-            .iter()
-            .any(|id| program.tasks[*id].label.is_some())
-            || events.clone().count() != transfers.len()
+        if tasks.iter().any(|id| program.tasks[*id].label.is_some())
+            || events.clone().count() != tasks.len()
         {
             continue;
         }
-        for (task, event) in transfers.into_iter().zip(events) {
+        for (task, event) in tasks.into_iter().zip(events) {
             program.tasks[task].label = Some(event.name.as_str().into());
         }
     }
+}
+
+/// Whether a transfer of NPU3720 brings something out of CMX. Its descriptor comes from DDR and does not count.
+fn reads_cmx(program: &Program<'_>, task: TaskId) -> bool {
+    let mut found = false;
+    program.kernel(task).accesses(&mut |access| {
+        let buffer = &program.buffers[access.buffer];
+        found |= access.direction == Direction::Read && buffer.name.starts_with("cmx");
+    });
+    found
 }
 
 /// The queue whose tasks a lane shows.

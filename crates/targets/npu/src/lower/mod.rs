@@ -16,7 +16,7 @@ use crate::info::Edge;
 use crate::kernels::{Cmx, Constants};
 use crate::lint::Lint;
 use crate::machine::Machine;
-use crate::names::{Trace, name_transfers};
+use crate::names::{Trace, name_by_queue};
 use crate::npu3720;
 use crate::profiling::{Labels, Profiling};
 use crate::read::Document;
@@ -133,7 +133,7 @@ pub fn lower<'i>(
         lowering.build.program.tasks.len(),
     ));
     if let Some(trace) = &options.names {
-        name_transfers(trace, &mut lowering.build.program);
+        name_by_queue(trace, &mut lowering.build.program);
     }
     // Nobody else sets it.
     _ = lowering.known.set(std::mem::take(&mut lowering.constants));
