@@ -5,6 +5,7 @@
 
 use crate::address::CMX_SIZE;
 use crate::npu3720;
+use crate::profiling::{Durations, Profile};
 use crate::read::Platform;
 use crate::structures::Layout;
 
@@ -20,7 +21,7 @@ pub enum PostStages {
 }
 
 /// A generation whose programs can be run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Generation {
     /// Tiles of the chip: each has a DPU, SHAVEs and CMX.
     pub tiles: u8,
@@ -42,12 +43,22 @@ pub struct Generation {
     /// Fields of its descriptors: `structure,register,name,byte,bit,width,used`, where byte is that of the register in its structure and bit
     /// the lowest in the register.
     pub(crate) registers: &'static [&'static str],
+    /// How it writes times into the buffer of a profiled program.
+    pub(crate) profile: Profile,
     /// Its machine file, among [`MACHINES`](crate::MACHINES).
     pub machine: usize,
 }
 
 /// Under the names of the public register tables (NPU4 types, 40XX).
 const REGISTERS: &str = include_str!("registers.csv");
+
+const PROFILE: Profile = Profile {
+    timer: 19.2,
+    clock_unit: 25.0,
+    dpu_record: 32,
+    durations: Durations::DpuCycles { bits: None },
+    dma_record: None,
+};
 
 /// Meteor Lake and Arrow Lake.
 pub const NPU3720: Generation = Generation {
@@ -60,6 +71,13 @@ pub const NPU3720: Generation = Generation {
     layout: Layout::Npu3720,
     post: PostStages::Separate,
     registers: &[include_str!("npu3720/registers.csv")],
+    profile: Profile {
+        timer: 38.4,
+        clock_unit: 100.0 / 3.0,
+        dpu_record: 16,
+        durations: Durations::DpuCycles { bits: Some(28) },
+        dma_record: Some(16),
+    },
     machine: 2,
 };
 
@@ -74,6 +92,7 @@ pub const NPU4000: Generation = Generation {
     layout: Layout::Npu4000,
     post: PostStages::Separate,
     registers: &[REGISTERS],
+    profile: PROFILE,
     machine: 0,
 };
 
@@ -88,6 +107,10 @@ pub const NPU5010: Generation = Generation {
     layout: Layout::Npu4000,
     post: PostStages::Float,
     registers: &[REGISTERS, include_str!("registers-5010.csv")],
+    profile: Profile {
+        durations: Durations::Ticks,
+        ..PROFILE
+    },
     machine: 1,
 };
 

@@ -4,10 +4,11 @@
 //! places. The buffer holds 32 bytes for each DPU workload and SHAVE call, and the clocks. Source: `profiling.fbs` and the parser of
 //! `openvinotoolkit/npu_compiler`.
 
+use crate::kernels::FILL;
 use crate::machine::Machine;
 use crate::read::Document;
 use crate::structures::{Layout, TaskKind};
-use chipless_model::{Program, TaskId, Time};
+use chipless_model::{Direction, Program, TaskId, Time};
 use chipless_sim::Timeline;
 use std::collections::HashMap;
 
@@ -15,14 +16,35 @@ use std::collections::HashMap;
 const DPU: u32 = 1;
 const SHAVE: u32 = 3;
 const CLOCKS: u32 = 5;
-/// Bytes of a record.
+/// Times of transfers, which the program takes itself (NPU3720).
+const DMA: u32 = 4;
+/// Bytes of a SHAVE's record.
 const RECORD: u64 = 32;
 /// Bytes of a buffer, at most.
 const MAX_BYTES: u64 = 1 << 30;
-/// Ticks of the device's clock in a microsecond.
-const TICKS: f64 = 19.2;
-/// MHz of the DPU clock for each unit of its multiplier.
-const CLOCK_UNIT: f64 = 25.0;
+/// How a generation writes times. Source: `FrequenciesSetup` and the records of the parser in `openvinotoolkit/npu_compiler`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Profile {
+    /// MHz of the device's timer.
+    pub(crate) timer: f64,
+    /// MHz of the DPU clock for each unit of its multiplier.
+    pub(crate) clock_unit: f64,
+    /// Bytes of a DPU workload's record.
+    pub(crate) dpu_record: u64,
+    /// What DPU workloads' records count.
+    pub(crate) durations: Durations,
+    /// Bytes of a transfer's record; `None` where transfers have none.
+    pub(crate) dma_record: Option<u64>,
+}
+
+/// Unit of the lengths of DPU workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durations {
+    /// Cycles of the DPU, in fields of so many bits; whole words where that is not said.
+    DpuCycles { bits: Option<u32> },
+    /// Ticks of the device's timer.
+    Ticks,
+}
 
 /// The section, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,8 +57,8 @@ pub struct Profiling {
     pub dpu: Vec<DpuRecord>,
     /// SHAVE tasks.
     pub shave: Vec<ShaveRecord>,
-    /// DMA tasks; no blob for NPU4 was seen to have any.
-    pub dma: usize,
+    /// Transfers that the program times, in the order of their records; no blob for NPU4 was seen to have any.
+    pub dma: Vec<DmaRecord>,
 }
 
 /// A part of the buffer.
@@ -61,6 +83,15 @@ pub struct DpuRecord {
     pub room: u64,
     /// Identifiers of its workloads.
     pub workloads: Vec<u32>,
+}
+
+/// A transfer between two readings of the timer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DmaRecord {
+    /// The compiler's name.
+    pub name: String,
+    /// Number of its record.
+    pub record: u32,
 }
 
 /// A SHAVE task: an invocation that writes a record.
@@ -112,10 +143,20 @@ impl Profiling {
                 record: offset + size * cluster + index,
             }
         };
+        // Each transfer stands there twice, for the reading before it and for the one after it, which has the number.
+        let ends = table.tables(root, 4).into_iter();
+        let ends = ends.filter(|at| table.byte(*at, 5) == 0);
+        let mut dma: Vec<DmaRecord> = ends
+            .map(|at| DmaRecord {
+                name: table.text(at, 0),
+                record: table.number(at, 4, 2),
+            })
+            .collect();
+        dma.sort_by_key(|task| task.record);
         Some(Profiling {
             bytes: table.number(buffer, 1, 4).into(),
             parts: table.tables(buffer, 0).into_iter().map(part).collect(),
-            dma: table.tables(root, 4).len(),
+            dma,
             dpu: table.tables(root, 5).into_iter().map(dpu).collect(),
             shave: table.tables(root, 6).into_iter().map(shave).collect(),
         })
@@ -163,11 +204,11 @@ impl Profiling {
                     }
                 }
                 TaskKind::Invocation if list == 0 => {
-                    let recording = recording(document, section);
+                    let writers = writers(document, section);
                     let tasks = self.shave_of(tile);
-                    if tasks.len() == recording.len() {
+                    if tasks.len() == writers.len() {
                         let names = tasks.iter().map(|task| task.name.clone());
-                        labels.put(section, recording.into_iter().zip(names));
+                        labels.put(section, writers.into_iter().zip(names));
                     }
                 }
                 _ => {}
@@ -187,95 +228,185 @@ impl Profiling {
         timeline: &Timeline,
         machine: &Machine,
     ) -> Result<(Vec<u8>, usize), String> {
-        if self.bytes > MAX_BYTES || self.dma > 0 {
+        let Some(generation) = document.generation() else {
+            return Err(format!("{} is not supported", document.platform()));
+        };
+        let has_dma = generation.profile.dma_record.is_some();
+        if self.bytes > MAX_BYTES || (!self.dma.is_empty() && !has_dma) {
             return Err(format!(
                 "a profiling buffer of {} bytes with {} DMA records is not supported",
-                self.bytes, self.dma
-            ));
-        }
-        let layout = document.generation().map(|generation| generation.layout);
-        if layout == Some(Layout::Npu3720) {
-            return Err(format!(
-                "the profiling buffer of a program for {} is not supported; those for NPU4000 and NPU5010 are",
-                document.platform()
+                self.bytes,
+                self.dma.len()
             ));
         }
         let mut out = Out {
             bytes: vec![0; self.bytes as usize],
             records: 0,
+            program,
+            timeline,
+            machine,
+            profile: generation.profile,
         };
-        let tasks = by_place(document, program);
-        let find = |section: String, index: usize| {
-            let task = tasks.get(&(section.as_str(), index)).copied();
-            task.ok_or_else(|| format!("descriptor {index} of {section} is no task of the program"))
-        };
-        let multiplier = (machine.clock.dpu() / CLOCK_UNIT).round();
-        let ticks = |time: Time| (time.0 as f64 * 1e-6 * TICKS).round() as u64;
-        let cycles =
-            |length: Time, mhz: f64| ((length.0 as f64 * 1e-6 * mhz).round() as u32).max(1);
         for part in &self.parts {
             match part.kind {
-                DPU => {
-                    let mut next: HashMap<u32, usize> = HashMap::new();
-                    let mut sorted: Vec<&DpuRecord> = self.dpu.iter().collect();
-                    sorted.sort_by_key(|task| task.order);
-                    let (mut slot, mut after) = (0, 0);
-                    let mut last = None;
-                    for task in sorted {
-                        let tile = task.order.1;
-                        // The parts of a batch have one record: what the last of them leaves there.
-                        if last.replace(task.order) != Some(task.order) {
-                            slot = after;
-                            after += task.room;
-                        }
-                        for (number, workload) in task.workloads.iter().enumerate() {
-                            let at = next.entry(tile).or_default();
-                            let record =
-                                timeline.tasks[find(format!("task.dpu.variant.{tile}.0"), *at)?];
-                            *at += 1;
-                            let length = cycles(record.end - record.start, CLOCK_UNIT * multiplier);
-                            let end = ticks(record.end);
-                            let half = [length.to_le_bytes(), workload.to_le_bytes()].concat();
-                            let half = [half, end.to_le_bytes().to_vec()].concat();
-                            out.put(part, slot + number as u64, &[half.clone(), half].concat())?;
-                        }
-                    }
-                }
-                SHAVE => {
-                    for tile in 0..crate::structures::TILES {
-                        let section = format!("task.shave.invocation.{tile}.0");
-                        let recording = recording(document, &section);
-                        let records = self.shave_of(tile);
-                        if records.len() != recording.len() {
-                            return Err(format!(
-                                "{} records for {} calls of {section}",
-                                records.len(),
-                                recording.len()
-                            ));
-                        }
-                        for (task, index) in records.into_iter().zip(recording) {
-                            let record = timeline.tasks[find(section.clone(), index)?];
-                            let begin = ticks(record.start).max(1);
-                            let length = ticks(record.end).saturating_sub(begin) as u32;
-                            let clock = cycles(record.end - record.start, machine.clock.shave());
-                            let words = [length, 0, 0, clock, 0].map(u32::to_le_bytes).concat();
-                            let bytes: Vec<u8> =
-                                begin.to_le_bytes().into_iter().chain(words).collect();
-                            out.put(part, task.record, &bytes)?;
-                        }
-                    }
-                }
-                CLOCKS if part.size >= 8 => {
-                    let setting = (multiplier as u16).to_le_bytes();
-                    let both = [setting, [0; 2], setting, [0; 2]].concat();
-                    out.put(part, 0, &both)?;
-                    out.records -= 1;
-                }
+                DPU => self.dpu_part(&mut out, part)?,
+                SHAVE => self.shave_part(&mut out, part, document)?,
+                DMA => self.dma_part(&mut out, part)?,
+                CLOCKS if part.size >= 8 => out.clocks(part)?,
                 _ => {}
             }
         }
         Ok((out.bytes, out.records))
     }
+
+    fn dpu_part(&self, out: &mut Out<'_>, part: &Part) -> Result<(), String> {
+        let mut queues: HashMap<u32, std::vec::IntoIter<TaskId>> = HashMap::new();
+        let mut sorted: Vec<&DpuRecord> = self.dpu.iter().collect();
+        sorted.sort_by_key(|task| task.order);
+        let (mut slot, mut after) = (0, 0);
+        let mut last = None;
+        for record in sorted {
+            let tile = record.order.1;
+            // The parts of a batch have one record: what the last of them leaves there.
+            if last.replace(record.order) != Some(record.order) {
+                slot = after;
+                after += record.room;
+            }
+            for (number, workload) in record.workloads.iter().enumerate() {
+                let queue = queues
+                    .entry(tile)
+                    .or_insert_with(|| tasks_of(out.program, &format!("dpu{tile}")).into_iter());
+                let task = queue
+                    .next()
+                    .ok_or_else(|| format!("more records of dpu{tile} than it has workloads"))?;
+                let bytes = out.dpu_record(task, *workload);
+                out.put(part, out.profile.dpu_record, slot + number as u64, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn shave_part(
+        &self,
+        out: &mut Out<'_>,
+        part: &Part,
+        document: &Document<'_>,
+    ) -> Result<(), String> {
+        for tile in 0..crate::structures::TILES {
+            let records = self.shave_of(tile);
+            let tasks = recording(document, out.program, tile);
+            if records.len() != tasks.len() {
+                return Err(format!(
+                    "{} records for {} calls of shave{tile}",
+                    records.len(),
+                    tasks.len()
+                ));
+            }
+            for (record, task) in records.into_iter().zip(tasks) {
+                let span = out.timeline.tasks[task];
+                let begin = out.ticks(span.start).max(1);
+                let length = out.ticks(span.end).saturating_sub(begin) as u32;
+                let clock = cycles(span.end - span.start, out.machine.clock.shave());
+                let words = [length, 0, 0, clock, 0].map(u32::to_le_bytes).concat();
+                let bytes: Vec<u8> = begin.to_le_bytes().into_iter().chain(words).collect();
+                out.put(part, RECORD, record.record, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn dma_part(&self, out: &mut Out<'_>, part: &Part) -> Result<(), String> {
+        let Some(size) = out.profile.dma_record else {
+            return Ok(());
+        };
+        let tasks = timed_transfers(out.program);
+        if tasks.len() != self.dma.len() {
+            return Err(format!(
+                "{} records for {} transfers between readings of the timer",
+                self.dma.len(),
+                tasks.len()
+            ));
+        }
+        for (number, task) in tasks.into_iter().enumerate() {
+            let span = out.timeline.tasks[task];
+            let times = [out.ticks(span.start).max(1), out.ticks(span.end)];
+            let bytes = times.map(u64::to_le_bytes).concat();
+            out.put(part, size, number as u64, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Names the tasks of a program whose descriptors no section of a tile lists (NPU3720): by queue, in order, where there are as many.
+    pub(crate) fn name_by_queue(&self, program: &mut Program<'_>) {
+        let mut names: Vec<(Vec<TaskId>, Vec<String>)> = Vec::new();
+        for tile in 0..crate::structures::TILES {
+            let dpu = self.dpu_of(tile);
+            let variants = dpu.iter().flat_map(|task| {
+                (0..task.workloads.len()).map(|n| format!("{}/variant_{n}", task.name))
+            });
+            names.push((tasks_of(program, &format!("dpu{tile}")), variants.collect()));
+            let shave = self.shave_of(tile);
+            let calls = shave.iter().map(|task| task.name.clone());
+            names.push((tasks_of(program, &format!("shave{tile}")), calls.collect()));
+        }
+        let transfers = self.dma.iter().map(|task| task.name.clone());
+        names.push((timed_transfers(program), transfers.collect()));
+        for (tasks, names) in names {
+            if tasks.len() == names.len() {
+                for (task, name) in tasks.into_iter().zip(names) {
+                    program.tasks[task].label = Some(name.into());
+                }
+            }
+        }
+    }
+}
+
+/// The tasks of a queue, in the order of their descriptors; none where there is no such queue.
+fn tasks_of(program: &Program<'_>, queue: &str) -> Vec<TaskId> {
+    let Some(queue) = program.queues.position(|known| known.name == queue) else {
+        return Vec::new();
+    };
+    let mut tasks: Vec<TaskId> = (program.tasks.iter_enumerated())
+        .filter(|(_, task)| task.queue == queue)
+        .map(|(id, _)| id)
+        .collect();
+    tasks.sort_by_key(|id| program.tasks[*id].location.offset);
+    tasks
+}
+
+/// Transfers of NPU3720 that the program times itself, those of the first engine first: before and after each of them it copies eight bytes of a timer.
+fn timed_transfers(program: &Program<'_>) -> Vec<TaskId> {
+    let mut found = Vec::new();
+    for engine in ["dma0", "dma1"] {
+        let mut begun: Option<Vec<TaskId>> = None;
+        for task in tasks_of(program, engine) {
+            if reads_timer(program, task) {
+                match begun.take() {
+                    Some(between) => found.extend(between),
+                    None => begun = Some(Vec::new()),
+                }
+            } else if let Some(between) = &mut begun {
+                between.push(task);
+            }
+        }
+    }
+    found
+}
+
+fn reads_timer(program: &Program<'_>, task: TaskId) -> bool {
+    let kernel = program.kernel(task);
+    let mut written = 0;
+    kernel.accesses(&mut |access| {
+        if access.direction == Direction::Write {
+            written += access.pattern.bytes().unwrap_or(0);
+        }
+    });
+    kernel.operation() == FILL && written == 8
+}
+
+/// Cycles of a clock, at least one.
+fn cycles(length: Time, mhz: f64) -> u32 {
+    ((length.0 as f64 * 1e-6 * mhz).round() as u32).max(1)
 }
 
 /// Names of tasks by the section and the number of their descriptor.
@@ -304,8 +435,8 @@ pub(crate) fn sections<'d>(
     })
 }
 
-/// Invocations that write a record: those that say where.
-fn recording(document: &Document<'_>, section: &str) -> Vec<usize> {
+/// Numbers of the invocations that write a record: those that say where.
+fn writers(document: &Document<'_>, section: &str) -> Vec<usize> {
     let bytes = document
         .section(section)
         .map_or(&[][..], |(_, bytes)| bytes);
@@ -323,37 +454,83 @@ fn recording(document: &Document<'_>, section: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Tasks by the section and the number of their descriptor.
-fn by_place<'p>(
-    document: &Document<'_>,
-    program: &'p Program<'_>,
-) -> HashMap<(&'p str, usize), TaskId> {
-    let starts: HashMap<&str, (u64, usize)> = document
-        .sections()
-        .iter()
-        .filter_map(|section| {
-            let list = TaskKind::of_section(section.name)?;
-            Some((section.name, (section.offset, list.record_size())))
-        })
-        .collect();
-    let place = |(id, task): (TaskId, &chipless_model::Task)| {
-        let part = program.parts[task.location.part].as_str();
-        let (start, size) = starts.get(part)?;
-        let offset = task.location.offset.checked_sub(*start)?;
-        Some(((part, (offset as usize) / size), id))
+/// The calls of a tile that write a record, in order. On NPU3720 all of them do.
+fn recording(document: &Document<'_>, program: &Program<'_>, tile: usize) -> Vec<TaskId> {
+    let tasks = tasks_of(program, &format!("shave{tile}"));
+    let name = format!("task.shave.invocation.{tile}.0");
+    let Some((section, _)) = document.section(&name) else {
+        return tasks;
     };
-    program.tasks.iter_enumerated().filter_map(place).collect()
+    let writers = writers(document, &name);
+    let number = |task: &TaskId| {
+        let place = program.tasks[*task].location.offset;
+        let record = TaskKind::Invocation.record_size() as u64;
+        Some((place.checked_sub(section.offset)? / record) as usize)
+    };
+    tasks
+        .into_iter()
+        .filter(|task| number(task).is_some_and(|number| writers.contains(&number)))
+        .collect()
 }
 
-struct Out {
+struct Out<'p> {
     bytes: Vec<u8>,
     records: usize,
+    program: &'p Program<'p>,
+    timeline: &'p Timeline,
+    machine: &'p Machine,
+    profile: Profile,
 }
 
-impl Out {
-    fn put(&mut self, part: &Part, record: u64, bytes: &[u8]) -> Result<(), String> {
+impl Out<'_> {
+    /// A time on the device's timer.
+    fn ticks(&self, time: Time) -> u64 {
+        (time.0 as f64 * 1e-6 * self.profile.timer).round() as u64
+    }
+
+    /// The multiplier of the device's clock, and the DPU clock in MHz that it stands for.
+    fn clock(&self) -> (u16, f64) {
+        let unit = self.profile.clock_unit;
+        let multiplier = (self.machine.clock.dpu() / unit).round();
+        (multiplier as u16, multiplier * unit)
+    }
+
+    fn dpu_record(&self, task: TaskId, workload: u32) -> Vec<u8> {
+        let span = self.timeline.tasks[task];
+        let length = span.end - span.start;
+        let (_, clock) = self.clock();
+        let half = match self.profile.durations {
+            Durations::DpuCycles { bits: None } => {
+                [cycles(length, clock), workload].map(u32::to_le_bytes)
+            }
+            Durations::Ticks => {
+                [cycles(length, self.profile.timer), workload].map(u32::to_le_bytes)
+            }
+            // NPU3720: two fields of 28 bits, a length in DPU cycles and the end in cycles of the VPU's clock, which is slower by a third.
+            Durations::DpuCycles { bits: Some(bits) } => {
+                let mask = (1u64 << bits) - 1;
+                let end = (span.end.0 as f64 * 1e-6 * clock * 0.75).round() as u64;
+                let word = u64::from(cycles(length, clock)) & mask | (end & mask) << bits;
+                let bytes = word.to_le_bytes();
+                return [bytes, bytes].concat();
+            }
+        };
+        let end = self.ticks(span.end).to_le_bytes();
+        let half = [&half[0][..], &half[1], &end].concat();
+        [half.clone(), half].concat()
+    }
+
+    fn clocks(&mut self, part: &Part) -> Result<(), String> {
+        let setting = self.clock().0.to_le_bytes();
+        let both = [setting, [0; 2], setting, [0; 2]].concat();
+        self.put(part, RECORD, 0, &both)?;
+        self.records -= 1;
+        Ok(())
+    }
+
+    fn put(&mut self, part: &Part, size: u64, record: u64, bytes: &[u8]) -> Result<(), String> {
         let start = record
-            .checked_mul(RECORD)
+            .checked_mul(size)
             .filter(|start| start + bytes.len() as u64 <= part.size);
         let range = start
             .and_then(|start| usize::try_from(part.offset + start).ok())
@@ -409,6 +586,12 @@ impl Flat<'_> {
             _ => at.and_then(|at| self.word(at)),
         };
         value.unwrap_or(0)
+    }
+
+    /// A number of one byte; 0 where it is absent.
+    fn byte(self, table: usize, number: usize) -> u8 {
+        let at = self.field(table, number);
+        at.and_then(|at| self.0.get(at).copied()).unwrap_or(0)
     }
 
     fn pointer(self, table: usize, number: usize) -> Option<usize> {

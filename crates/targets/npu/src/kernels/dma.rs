@@ -49,6 +49,8 @@ pub(crate) enum Source {
 
 /// The operation of a transfer that brings descriptors.
 pub(crate) const FETCH: &str = "fetch";
+/// The name of transfers that write the same number everywhere.
+pub(crate) const FILL: &str = "fill";
 
 impl Kernel for Transfer<'_> {
     fn operation(&self) -> Cow<'static, str> {

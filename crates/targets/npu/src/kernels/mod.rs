@@ -6,7 +6,7 @@ mod dpu;
 mod shave;
 
 pub(crate) use constants::{Constants, Knowledge};
-pub(crate) use dma::{FETCH, Source, Transfer, list, rows_from};
+pub(crate) use dma::{FETCH, FILL, Source, Transfer, list, rows_from};
 pub(crate) use dpu::{Accumulators, DpuTask, PROFILE_BYTES};
 pub(crate) use shave::{Invocation, Work};
 

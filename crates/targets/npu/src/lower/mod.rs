@@ -22,7 +22,7 @@ use crate::profiling::{Labels, Profiling};
 use crate::read::Document;
 use crate::schedule::{self, Control, Description, Schedule, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
-use crate::structures::TaskKind;
+use crate::structures::{Layout, TaskKind};
 use crate::tensors;
 use chipless_model::{
     Action, BufferId, Builder, Certainty, Condition, Configuration, ConfigurationId, Demand,
@@ -132,8 +132,12 @@ pub fn lower<'i>(
         &lowering.ids,
         lowering.build.program.tasks.len(),
     ));
-    if let Some(trace) = &options.names {
-        name_by_queue(trace, &mut lowering.build.program);
+    match (&options.names, Profiling::read(document)) {
+        (Some(trace), _) => name_by_queue(trace, &mut lowering.build.program),
+        (None, Some(profiling)) if generation.layout == Layout::Npu3720 => {
+            profiling.name_by_queue(&mut lowering.build.program);
+        }
+        _ => {}
     }
     // Nobody else sets it.
     _ = lowering.known.set(std::mem::take(&mut lowering.constants));

@@ -30,7 +30,7 @@ impl<'i> Lowering<'_, 'i> {
             }
             Operation::Unsupported { what, .. } => Source::Unsupported(what),
             Operation::Fill { value, .. } => {
-                name = "fill";
+                name = kernels::FILL;
                 Source::Fill(*value)
             }
             Operation::Move {
