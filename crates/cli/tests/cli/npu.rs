@@ -243,3 +243,40 @@ fn the_disassembly_of_a_small_program() {
         .replace(&fixtures().display().to_string(), "fixtures/npu");
     insta::assert_snapshot!(text);
 }
+
+/// NPU3720: 16 bytes for each workload and each transfer, whose times the program takes itself, and the names of both.
+#[test]
+fn a_profile_of_npu3720_has_workloads_and_transfers() {
+    let blob = fixtures()
+        .join("conv_pair_3720_prof/program.blob")
+        .display()
+        .to_string();
+    let list = json(&["list", &blob, "--format", "json"]);
+    let tasks = list["tasks"].as_array().expect("tasks");
+    let named = |queue: &str| {
+        let of = |task: &&serde_json::Value| {
+            task["queue"]
+                .as_str()
+                .is_some_and(|name| name.starts_with(queue))
+                && !task["label"].is_null()
+        };
+        tasks.iter().filter(of).count()
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("profile.bin");
+    let path = path.to_str().expect("a plain path");
+    let summary = json(&["run", &blob, "--profile", path, "--json"]);
+    let buffer = std::fs::read(path).expect("the buffer");
+    let records = named("dpu") + named("dma");
+    assert!(named("dpu") == 6 && named("dma") > 6);
+    assert_eq!(summary["profiling"]["records"], records);
+    let word = |at: usize| u64::from_le_bytes(buffer[at..at + 8].try_into().expect("eight bytes"));
+    let mask = (1 << 28) - 1;
+    for at in (0..6).map(|number| 16 * number) {
+        // A length in cycles of 1300 MHz and the end in cycles of 975 MHz, twice.
+        let (length, end) = (word(at) & mask, word(at) >> 28 & mask);
+        assert!(length > 0 && end * 4 > length * 3, "{length} {end}");
+        assert_eq!(word(at), word(at + 8));
+    }
+    assert_eq!(buffer.len() % 64, 0);
+}

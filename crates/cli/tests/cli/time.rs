@@ -1,7 +1,7 @@
 //! Where the time goes, and what changed: `diff`, other figures, the page.
 
 use crate::support::{chipless, done, root, run};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -121,8 +121,29 @@ fn the_difference_of_two_latencies_is_explained() {
         code == 1 && (sum - difference).abs() < 0.1,
         "{sum} {difference}"
     );
+    assert_eq!(time["machine"], Value::Array(Vec::new()));
     let (code, said) = diff(a, a, &[]);
     assert_eq!((code, &said["tasks"]["moved"]), (0, &Value::from(0)));
+}
+
+#[test]
+fn figures_of_two_machines_that_differ_are_named() {
+    let figures = |a: &str, b: &str, more: &[&str]| {
+        let (_, said) = diff(a, b, &[&["--time"], more].concat());
+        said["time"]["machine"].as_array().unwrap().clone()
+    };
+    let (npu4, npu5) = (
+        "fixtures/npu/conv_leaky/program.blob",
+        "fixtures/npu/conv_leaky_5010/program.blob",
+    );
+    let faster = figures(npu4, npu4, &["--other", "set=clock.dpu=2x"]);
+    let clock = json!({"figure": "clock.dpu", "unit": "MHz", "a": "1850.0", "b": "3700.0"});
+    assert_eq!(faster, [clock]);
+    let generations = figures(npu4, npu5, &[]);
+    let named: Vec<_> = generations.iter().map(|row| &row["figure"]).collect();
+    assert!(
+        named.contains(&&Value::from("clock.dpu")) && named.contains(&&Value::from("dma.latency"))
+    );
 }
 
 #[test]

@@ -451,6 +451,17 @@ fn the_undamaged_blob_has_no_findings() {
     assert_eq!(read_all(&Blob::tiny().file()), Ok(Vec::new()));
 }
 
+/// Compilers list some relocations of profiled programs twice.
+#[test]
+fn the_same_relocation_twice_loses_nothing() {
+    let file = edited(|blob| {
+        let Patch(section, offset, kind, symbol, addend) = blob.patches[7];
+        let again = Patch(section, offset, kind, symbol, addend);
+        blob.patches.insert(7, again);
+    });
+    assert_eq!(read_all(&file), Ok(Vec::new()));
+}
+
 #[test]
 fn every_fault_is_found_where_it_is() {
     for (index, (code, part, file)) in file_cases().into_iter().chain(program_cases()).enumerate() {
