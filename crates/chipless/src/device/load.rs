@@ -103,6 +103,8 @@ fn alone<'p, 'a>(
         }
     }
     let shares = document.capabilities().shares_device;
+    let tiles = shares.map(|shares| shares.tiles()).transpose()?;
+    let tiles = tiles.map(u64::from);
     let queues = program.queues.iter();
     let routes: Vec<Option<Route>> = queues
         .map(|queue| shares.and_then(|shares| shares.route(&queue.name)))
@@ -115,7 +117,7 @@ fn alone<'p, 'a>(
         .map(|(resource, bytes)| (program.resources[resource].name.clone(), *bytes));
     let program = FileProgram {
         latency: timeline.end.0,
-        tiles: shares.map(|shares| u64::from(shares.tiles())),
+        tiles,
         levels,
         carried: carried.collect(),
         touches: Touches::of(program),
