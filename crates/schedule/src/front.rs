@@ -376,4 +376,6 @@ pub struct Front {
     pub declared: Vec<Declared>,
     /// Whether the file says how its numbers are quantised; otherwise a rule without calibration data has done so.
     pub is_quantised: bool,
+    /// Whether data said how its numbers are stored ([`calibrate`](crate::calibrate::calibrate)).
+    pub is_calibrated: bool,
 }

@@ -1,10 +1,14 @@
 //! `chipless schedule`
 
+mod samples;
+
 use crate::failure::{Exit, Failure};
 use crate::output::OutputOptions;
 use crate::{files, terminal};
 use chipless::FailureKind;
 use chipless_report::SCHEMA_VERSION;
+use chipless_schedule::calibrate::{self, Comparison, Method};
+use chipless_schedule::compute::Map;
 use chipless_schedule::emit;
 use chipless_schedule::front::Front;
 use chipless_schedule::import::Shapes;
@@ -44,9 +48,23 @@ pub(crate) struct Arguments {
     /// Type of the numbers. Default: int8 where it is supported.
     ///
     /// A network with layers that int8 does not support is scheduled in fp16. With fp16, nearly every ONNX operation is supported, and inputs and outputs have the names, shapes and types of the model.
-    /// With int8, the scales of a quantised network (QDQ) are kept; a floating-point network is quantised without calibration data.
+    /// With int8, the scales of a quantised network (QDQ) are kept; those of a floating-point network follow from data that --calibrate names, or else from bounds.
     #[arg(long, value_enum, value_name = "TYPE")]
     precision: Option<Precision>,
+    /// Quantise to int8 with these inputs: .npy files of a directory, or a .npz file.
+    ///
+    /// Each array holds images for the input of its name; its first axis counts them. For a network with one input, every array is for it.
+    #[arg(long, value_name = "DIR|FILE.npz")]
+    calibrate: Option<PathBuf>,
+    /// How ranges follow from the inputs of --calibrate.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "METHOD",
+        default_value_t,
+        requires = "calibrate"
+    )]
+    calibration: Calibration,
     /// Shape of an input that has open dimensions (fp16).
     #[arg(long, value_name = "NAME=1,3,224,224")]
     shape: Vec<String>,
@@ -116,6 +134,28 @@ enum Dialect {
     Set,
 }
 
+/// How the range of a tensor follows from what it held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Calibration {
+    /// From the least number to the greatest.
+    #[default]
+    MinMax,
+    /// Without a ten-thousandth of the numbers at either end.
+    Percentile,
+    /// The range with the least mean square error.
+    Mse,
+}
+
+impl From<Calibration> for Method {
+    fn from(calibration: Calibration) -> Method {
+        match calibration {
+            Calibration::MinMax => Method::MinMax,
+            Calibration::Percentile => Method::Percentile,
+            Calibration::Mse => Method::MeanSquare,
+        }
+    }
+}
+
 /// What numbers are stored as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Precision {
@@ -149,6 +189,8 @@ impl From<Figure> for Objective {
 
 /// Seconds of a search where nothing else says when it ends.
 const SECONDS: f64 = 10.0;
+/// Images that are computed in real numbers and as they are stored, at most.
+const COMPARED: usize = 4;
 /// Images of a batch, at most.
 const LARGEST_BATCH: i64 = 1 << 16;
 
@@ -173,7 +215,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         ));
     }
     let machine = machine(&arguments.machine)?;
-    let front = network(arguments, batch)?;
+    let mut front = network(arguments, batch)?;
+    let images = calibrated(arguments, &mut front)?;
+    let front = front;
     if let Some(tree) = &arguments.evaluate {
         return evaluate(arguments, &front, &machine, batch, tree);
     }
@@ -184,9 +228,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         || arguments.network_out.is_some()
         || arguments.weights_out.is_some();
     let lowered = is_computed.then_some(lowered).transpose()?;
-    if is_computed && !front.is_quantised && front.bits() == 8 {
+    let is_rounded = is_computed && !front.is_quantised && front.bits() == 8;
+    if is_rounded && !front.is_calibrated {
         terminal::complain(&format!(
-            "{}: note: a floating-point network is quantised to int8 without calibration data, which costs accuracy. For accurate results, schedule it with --precision fp16 or pass a quantised network (QDQ)\n",
+            "{}: note: a floating-point network is quantised to int8 without calibration data, which costs accuracy. For accurate results, schedule it with --precision fp16, pass inputs with --calibrate, or pass a quantised network (QDQ)\n",
             arguments.network.display()
         ));
     }
@@ -270,6 +315,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             .collect(),
         replay,
         runner_up,
+        comparison: is_rounded
+            .then(|| compared(arguments, &front, images))
+            .flatten(),
         ..report(arguments, &front, options.batch, &found.cost, &found.bounds)
     };
     if let Some(path) = &arguments.report {
@@ -370,7 +418,11 @@ fn network(arguments: &Arguments, batch: i64) -> Result<Front, Failure> {
     }
     let in_half =
         || chipless_schedule::import::read(&bytes, &shapes, &beside).map_err(|error| wrong(&error));
-    match arguments.precision {
+    let is_calibrated = arguments.calibrate.is_some();
+    match arguments
+        .precision
+        .or(is_calibrated.then_some(Precision::Int8))
+    {
         Some(Precision::Fp16) if batch != 1 => {
             let text = "expected no --batch with --precision fp16: --shape gives the whole shape of an input, with the batch";
             Err(Failure::misuse("--batch", text))
@@ -490,6 +542,47 @@ fn report(
         history: Vec::new(),
         replay: None,
         runner_up: None,
+        comparison: None,
+    }
+}
+
+/// Sets how numbers are stored from data, where there are some; gives the images.
+fn calibrated(arguments: &Arguments, front: &mut Front) -> Result<Option<Vec<Vec<Map>>>, Failure> {
+    let Some(path) = &arguments.calibrate else {
+        return Ok(None);
+    };
+    if front.is_quantised || front.bits() != 8 {
+        let text = "expected a floating-point network whose layers int8 supports: a quantised one (QDQ) says how its numbers are stored";
+        return Err(Failure::misuse("--calibrate", text));
+    }
+    let model = files::open(&arguments.network)
+        .map_err(|error| Failure::unreadable(arguments.network.display(), error))?;
+    let names = chipless_schedule::onnx::input_names(&model);
+    let images = samples::read(path, front, &names)?;
+    calibrate::calibrate(front, &images, arguments.calibration.into())
+        .map_err(|text| Failure::unreadable(path.display(), text))?;
+    Ok(Some(images))
+}
+
+/// What int8 costs, on the first of the images or on random ones; nothing where a layer cannot be computed, which is said.
+fn compared(
+    arguments: &Arguments,
+    front: &Front,
+    images: Option<Vec<Vec<Map>>>,
+) -> Option<Comparison> {
+    let is_random = images.is_none();
+    let mut images = images.unwrap_or_else(|| samples::random(front, arguments.seed));
+    images.truncate(COMPARED);
+    match calibrate::compare(front, &images, is_random) {
+        Ok(comparison) => Some(comparison),
+        // Shapes suffice for a schedule, so that weights may be missing.
+        Err(text) => {
+            terminal::complain(&format!(
+                "{}: note: not compared with the floating-point network: {text}\n",
+                arguments.network.display()
+            ));
+            None
+        }
     }
 }
 

@@ -7,11 +7,11 @@ mod jobs;
 mod layers;
 mod lives;
 mod lowered;
-mod scales;
+pub(crate) mod scales;
 mod set;
 mod spec;
 mod view;
-mod weights;
+pub(crate) mod weights;
 mod written;
 
 pub use best::{Best, searched, spec_dialect};

@@ -6,14 +6,14 @@ use crate::network::Layer;
 
 /// Weights and biases of a layer.
 #[derive(Clone, Debug)]
-pub(super) struct Constants {
+pub(crate) struct Constants {
     /// Stored, K, C of a group, R, S.
-    pub(super) weights: Vec<i8>,
-    pub(super) shape: [i64; 4],
+    pub(crate) weights: Vec<i8>,
+    pub(crate) shape: [i64; 4],
     /// Of each output channel.
-    pub(super) scales: Vec<f64>,
+    pub(crate) scales: Vec<f64>,
     /// In steps of the products.
-    pub(super) biases: Vec<f64>,
+    pub(crate) biases: Vec<f64>,
     /// What each output channel adds up to at most: |bias| and the norm of the weights, both real.
     reach: Vec<[f64; 2]>,
 }
@@ -80,7 +80,15 @@ pub(super) fn constants(
                 .or(scales.first())
                 .copied()
                 .unwrap_or(1.0),
-            None => power(own().fold(0.0, |most: f64, v| most.max(v.abs()))),
+            None => {
+                let most = own().fold(0.0, |most: f64, v| most.max(v.abs()));
+                // Where data say how results are stored, steps need be no powers of two.
+                if operation.output.is_some() && most > 0.0 {
+                    most / 127.0
+                } else {
+                    power(most)
+                }
+            }
         };
         let stored = |value: f64| {
             if given.is_some() {

@@ -933,6 +933,7 @@ impl<'g> Reader<'g> {
             operations: builder.operations,
             outputs,
             declared,
+            is_calibrated: false,
             is_quantised: false,
         })
     }

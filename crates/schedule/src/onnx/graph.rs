@@ -400,6 +400,7 @@ impl<'g> Reader<'g> {
             operations: self.operations,
             outputs,
             declared: Vec::new(),
+            is_calibrated: false,
             is_quantised: (self.graph.node.iter())
                 .filter_map(|node| node.op_type.as_deref())
                 .any(|kind| matches!(kind, "QuantizeLinear" | "DequantizeLinear")),

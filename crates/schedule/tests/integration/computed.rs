@@ -5,6 +5,7 @@ use crate::{errors, machine, options};
 use chipless_gemini::{Array, Arrays, Data, Network, Schedule, WeightData, lower};
 use chipless_model::{Limits, Storage};
 use chipless_schedule::emit::{Written, searched};
+use chipless_schedule::front::Front;
 use fastrand::Rng;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -69,9 +70,19 @@ pub(crate) fn computed_of(
     node: Option<&str>,
     input: &dyn Fn(usize) -> i8,
 ) -> Vec<i8> {
-    let (machine, limits) = (machine(), Limits::default());
     let front = chipless_schedule::onnx::read(&graph.bytes(), batch, &|_| None).unwrap();
-    let written = Written::of(&front, batch, true).unwrap();
+    executed(&front, batch, node, input)
+}
+
+/// The same of a network that was read.
+pub(crate) fn executed(
+    front: &Front,
+    batch: i64,
+    node: Option<&str>,
+    input: &dyn Fn(usize) -> i8,
+) -> Vec<i8> {
+    let (machine, limits) = (machine(), Limits::default());
+    let written = Written::of(front, batch, true).unwrap();
     let never = AtomicBool::new(false);
     let of = (&front.network, &machine);
     let (_, best) = searched(

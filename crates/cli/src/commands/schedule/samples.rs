@@ -1,0 +1,165 @@
+//! Images that a network is calibrated with: `.npy` files of a directory, or the arrays of a `.npz` file.
+
+use crate::failure::Failure;
+use crate::files;
+use chipless::npy;
+use chipless_schedule::compute::Map;
+use chipless_schedule::front::{Front, Input, Layout};
+use std::io::{Cursor, Read as _};
+use std::path::Path;
+use zip::ZipArchive;
+
+/// Images that are used, at most.
+const MOST_IMAGES: usize = 1000;
+/// Bytes of an array, at most.
+const MOST_BYTES: u64 = 4 << 30;
+
+/// Images of uniform random numbers from −1 to 1: for each, the inputs in order.
+pub(super) fn random(front: &Front, seed: u64) -> Vec<Vec<Map>> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let image = front.inputs.iter().map(|input| {
+        let extents = input.extents.map(|extent| extent as usize);
+        let count = extents.iter().product();
+        Map {
+            extents,
+            values: (0..count).map(|_| 2.0 * rng.f32() - 1.0).collect(),
+        }
+    });
+    vec![image.collect()]
+}
+
+/// Images of a file or directory. `names` are those of the model's inputs, in order.
+pub(super) fn read(path: &Path, front: &Front, names: &[String]) -> Result<Vec<Vec<Map>>, Failure> {
+    let arrays = if path.is_dir() {
+        directory(path)?
+    } else {
+        archive(path)?
+    };
+    let wrong = |text: String| Failure::unreadable(path.display(), text);
+    let mut inputs: Vec<Vec<Map>> = Vec::new();
+    for (number, input) in front.inputs.iter().enumerate() {
+        let name = names.get(number).map_or(&*input.name, |name| name);
+        let mut own: Vec<_> = arrays
+            .iter()
+            .filter(|(known, _)| *known == input.name || known == name)
+            .collect();
+        // With one input, every array is for it.
+        if own.is_empty() && front.inputs.len() == 1 {
+            own = arrays.iter().collect();
+        }
+        if own.is_empty() {
+            let known: Vec<&str> = arrays.iter().map(|(name, _)| &**name).collect();
+            return Err(wrong(format!(
+                "expected an array `{name}` for the input of this name, found {}",
+                if known.is_empty() {
+                    "no arrays".to_owned()
+                } else {
+                    known.join(", ")
+                }
+            )));
+        }
+        let mut images = Vec::new();
+        for (name, bytes) in own {
+            let found = split(input, bytes).map_err(|text| wrong(format!("`{name}`: {text}")))?;
+            images.extend(found);
+        }
+        images.truncate(MOST_IMAGES);
+        inputs.push(images);
+    }
+    let count = inputs.first().map_or(0, Vec::len);
+    if let Some(other) = inputs.iter().position(|images| images.len() != count) {
+        return Err(wrong(format!(
+            "expected as many images for each input, found {count} for the first and {} for input {}",
+            inputs[other].len(),
+            other + 1
+        )));
+    }
+    let image = |number: usize| inputs.iter().map(|images| images[number].clone()).collect();
+    Ok((0..count).map(image).collect())
+}
+
+/// The files of a directory that end in `.npy`, by name, in order.
+fn directory(path: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let wrong = |error: std::io::Error| Failure::unreadable(path.display(), error);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(wrong)? {
+        let file = entry.map_err(wrong)?.path();
+        if file.extension().is_some_and(|extension| extension == "npy") {
+            found.push(file);
+        }
+    }
+    found.sort();
+    let named = |file: std::path::PathBuf| {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        let bytes =
+            files::open(&file).map_err(|error| Failure::unreadable(file.display(), error))?;
+        Ok((name.into_owned(), bytes.to_vec()))
+    };
+    found.into_iter().map(named).collect()
+}
+
+/// The arrays of a `.npz` file, by name.
+fn archive(path: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let wrong = |text: String| Failure::unreadable(path.display(), text);
+    let bytes = files::open(path).map_err(|error| wrong(error.to_string()))?;
+    if bytes.starts_with(b"\x93NUMPY") {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        return Ok(vec![(name.into_owned(), bytes.to_vec())]);
+    }
+    let damaged = |error: zip::result::ZipError| {
+        wrong(format!(
+            "expected a .npz file or a directory of .npy files: {error}"
+        ))
+    };
+    let mut archive = ZipArchive::new(Cursor::new(&bytes[..])).map_err(damaged)?;
+    let mut arrays = Vec::new();
+    for index in 0..archive.len() {
+        let member = archive.by_index(index).map_err(damaged)?;
+        let name = member.name().map_err(damaged)?.into_owned();
+        let Some(name) = name.strip_suffix(".npy") else {
+            continue;
+        };
+        let mut array = Vec::new();
+        member
+            .take(MOST_BYTES + 1)
+            .read_to_end(&mut array)
+            .map_err(|error| wrong(format!("`{name}`: {error}")))?;
+        if array.len() as u64 > MOST_BYTES {
+            return Err(wrong(format!("`{name}` has more than {MOST_BYTES} bytes")));
+        }
+        arrays.push((name.to_owned(), array));
+    }
+    Ok(arrays)
+}
+
+/// The images of an array, whose first axis counts them where it has more than one.
+fn split(input: &Input, bytes: &[u8]) -> Result<Vec<Map>, String> {
+    let numbers = npy::numbers(bytes)?;
+    let extents = input.extents.map(|extent| extent as usize);
+    let each: usize = extents.iter().product();
+    let all: u64 = numbers.shape.iter().product();
+    let all = all as usize;
+    if all == 0 || !all.is_multiple_of(each) {
+        return Err(format!(
+            "expected images of {each} numbers, found an array of {:?}",
+            numbers.shape
+        ));
+    }
+    let turned = match input.layout {
+        Layout::Map | Layout::Line | Layout::Vector => false,
+        Layout::Sequence => true,
+        _ => return Err("inputs of this layout cannot be calibrated".to_owned()),
+    };
+    let image = |number: usize| {
+        let reals = numbers.reals(number * each, each).map(|real| real as f32);
+        let mut values: Vec<f32> = reals.collect();
+        if turned {
+            let [channels, rows, _] = extents;
+            let by_row = std::mem::take(&mut values);
+            let place = |at: usize| by_row[at % rows * channels + at / rows];
+            values = (0..each).map(place).collect();
+        }
+        Map { extents, values }
+    };
+    Ok((0..all / each).map(image).collect())
+}
