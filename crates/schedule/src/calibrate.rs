@@ -296,7 +296,7 @@ impl Sums {
 /// A layer that cannot be computed, or a constant that is not there.
 pub fn compare(front: &Front, images: &[Vec<Map>], random: bool) -> Result<Comparison, String> {
     let scales = scales(front)?;
-    let rounded = rounded(front, &scales)?;
+    let rounded = rounded(front, &scales);
     let layers = front.operations.len();
     let mut outputs = vec![Sums::default(); front.outputs.len()];
     let mut sums = vec![Sums::default(); layers];
@@ -360,7 +360,7 @@ fn round(values: &mut [f32], stored: Quantisation, seen: &mut [bool; 256]) {
 }
 
 /// The network with weights and biases rounded as they are stored.
-fn rounded(front: &Front, scales: &Scales) -> Result<Front, String> {
+fn rounded(front: &Front, scales: &Scales) -> Front {
     let mut rounded = front.clone();
     for (index, operation) in rounded.operations.iter_mut().enumerate() {
         let input = operation
@@ -402,5 +402,5 @@ fn rounded(front: &Front, scales: &Scales) -> Result<Front, String> {
             });
         }
     }
-    Ok(rounded)
+    rounded
 }

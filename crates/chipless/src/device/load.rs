@@ -1,5 +1,6 @@
 //! Programs of files, ready to run on a device.
 
+use crate::capability::SharesDevice;
 use crate::failure::Failure;
 use crate::file::{File, OpenDocument, open};
 use crate::options::{Bytes, Options};
@@ -103,7 +104,7 @@ fn alone<'p, 'a>(
         }
     }
     let shares = document.capabilities().shares_device;
-    let tiles = shares.map(|shares| shares.tiles()).transpose()?;
+    let tiles = shares.map(SharesDevice::tiles).transpose()?;
     let tiles = tiles.map(u64::from);
     let queues = program.queues.iter();
     let routes: Vec<Option<Route>> = queues

@@ -51,9 +51,9 @@ pub(crate) struct Arguments {
     /// With int8, the scales of a quantised network (QDQ) are kept; those of a floating-point network follow from data that --calibrate names, or else from bounds.
     #[arg(long, value_enum, value_name = "TYPE")]
     precision: Option<Precision>,
-    /// Quantise to int8 with these inputs: .npy files of a directory, or a .npz file.
+    /// Choose int8 scales from these inputs.
     ///
-    /// Each array holds images for the input of its name; its first axis counts them. For a network with one input, every array is for it.
+    /// A .npz file, or a directory of .npy files. Each array holds images for the input of its name; its first axis counts them. For a network with one input, every array is for it.
     #[arg(long, value_name = "DIR|FILE.npz")]
     calibrate: Option<PathBuf>,
     /// How ranges follow from the inputs of --calibrate.
@@ -118,6 +118,7 @@ Examples:
   chipless schedule net.onnx --machine mesh.json --batch 4 -o schedule.json
   chipless schedule net.onnx --machine mesh.json -o schedule.json --network-out net.json --weights-out weights
   chipless run schedule.json --network net.json --weights weights --input input1=x.npy --output-dir out
+  chipless schedule net.onnx --machine mesh.json --calibrate images.npz -o schedule.json
   chipless schedule net.onnx --machine mesh.json --evaluate tree.json
 
 Ctrl-C ends the search: the best schedule so far is written.

@@ -1,5 +1,6 @@
 //! The command line, from the outside.
 
+mod calibrated;
 mod command_line;
 mod containers;
 mod contracts;

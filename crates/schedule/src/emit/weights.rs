@@ -74,22 +74,19 @@ pub(super) fn constants(
     let biases = bias.as_ref().map(|bias| bias.values.clone()).transpose()?;
     for channel in 0..k {
         let own = || (0..inner).map(|i| values[at(channel, i)]);
-        let scale = match &given {
-            Some(scales) => scales
-                .get(channel)
-                .or(scales.first())
-                .copied()
-                .unwrap_or(1.0),
-            None => {
-                let most = own().fold(0.0, |most: f64, v| most.max(v.abs()));
-                // Where data say how results are stored, steps need be no powers of two.
-                if operation.output.is_some() && most > 0.0 {
-                    most / 127.0
-                } else {
-                    power(most)
-                }
+        let own_scale = || {
+            let most = own().fold(0.0, |most: f64, v| most.max(v.abs()));
+            // Where data say how results are stored, steps need be no powers of two.
+            if operation.output.is_some() && most > 0.0 {
+                most / 127.0
+            } else {
+                power(most)
             }
         };
+        let scale = given.as_ref().map_or_else(own_scale, |scales| {
+            let scale = scales.get(channel).or(scales.first());
+            scale.copied().unwrap_or(1.0)
+        });
         let stored = |value: f64| {
             if given.is_some() {
                 value

@@ -1,0 +1,130 @@
+//! `schedule --calibrate`: data in, scales and what they cost out.
+
+use crate::support::run;
+use serde_json::Value;
+use std::io::Write as _;
+use std::path::Path;
+
+const NETWORK: &str = "fixtures/schedule/small.onnx";
+const MACHINE: &str = "fixtures/schedule/mesh2x2.json";
+
+/// A `.npy` file of float32.
+fn npy(shape: &[u64], values: &[f32]) -> Vec<u8> {
+    use npyz::WriterBuilder as _;
+    let mut bytes = Vec::new();
+    let mut writer = npyz::WriteOptions::new()
+        .default_dtype()
+        .shape(shape)
+        .writer(&mut bytes)
+        .begin_nd()
+        .expect("a header");
+    writer.extend(values.iter().copied()).expect("numbers");
+    writer.finish().expect("an array");
+    bytes
+}
+
+fn npz(path: &Path, arrays: &[(&str, Vec<u8>)]) {
+    let mut writer = zip::ZipWriter::new(std::fs::File::create(path).expect("a file"));
+    for (name, bytes) in arrays {
+        let options = zip::write::SimpleFileOptions::default();
+        writer
+            .start_file(format!("{name}.npy"), options)
+            .expect("a member");
+        writer.write_all(bytes).expect("its bytes");
+    }
+    writer.finish().expect("an archive");
+}
+
+fn schedule(directory: &Path, more: &[&str]) -> (i32, String, String) {
+    let output = directory.join("schedule.json");
+    let output = output.to_str().expect("a plain path");
+    let given = [
+        "schedule",
+        NETWORK,
+        "--machine",
+        MACHINE,
+        "--trees",
+        "50",
+        "-o",
+        output,
+    ];
+    run(&[&given, more].concat())
+}
+
+/// Small images, which bounds would round away.
+fn images(count: u64) -> Vec<u8> {
+    let each: u64 = 3 * 8 * 8;
+    let values: Vec<f32> = (0..count * each)
+        .map(|n| ((n * 37 % 255) as f32 / 127.0 - 1.0) * 0.01)
+        .collect();
+    npy(&[count, 3, 8, 8], &values)
+}
+
+#[test]
+fn data_make_int8_accurate() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let archive = directory.path().join("data.npz");
+    npz(&archive, &[("anything", images(3))]);
+    let archive = archive.to_str().expect("a plain path");
+    for method in ["min-max", "percentile", "mse"] {
+        let more = ["--calibrate", archive, "--calibration", method, "--json"];
+        let (code, out, err) = schedule(directory.path(), &more);
+        assert_eq!(code, 0, "{err}");
+        let said: Value = serde_json::from_str(&out).expect("JSON");
+        let comparison = &said["comparison"];
+        assert_eq!(
+            (&comparison["images"], &comparison["random"]),
+            (&3.into(), &false.into())
+        );
+        let error = comparison["outputs"][0]["relative_error"]
+            .as_f64()
+            .expect("a number");
+        assert!(error < 0.1, "{method}: {error}");
+        assert!(!err.contains("without calibration data"), "{err}");
+    }
+    // The same as a directory.
+    std::fs::write(directory.path().join("x.npy"), images(1)).expect("a file");
+    let path = directory.path().to_str().expect("a plain path");
+    let (code, out, err) = schedule(directory.path(), &["--calibrate", path]);
+    assert!(
+        code == 0 && out.contains("1 image of the calibration data"),
+        "{out}{err}"
+    );
+}
+
+#[test]
+fn data_that_do_not_fit_are_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = |name: &str, bytes: &[u8]| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, bytes).expect("a file");
+        path.to_str().expect("a plain path").to_owned()
+    };
+    let cases = [
+        (
+            file("text.npz", b"no archive"),
+            "expected a .npz file or a directory",
+        ),
+        (
+            file("wrong.npy", &npy(&[1, 5], &[0.0; 5])),
+            "expected images of",
+        ),
+        (file("empty.npy", &npy(&[0, 3], &[])), "expected images of"),
+        (
+            directory.path().join("absent.npz").display().to_string(),
+            "absent.npz",
+        ),
+    ];
+    for (path, message) in cases {
+        let (code, _, err) = schedule(directory.path(), &["--calibrate", &path]);
+        assert!(code == 2 && err.contains(message), "{path}: {err}");
+    }
+    let (code, _, err) = schedule(directory.path(), &["--calibration", "mse"]);
+    assert!(code == 2 && err.contains("--calibrate"), "{err}");
+    let fp16 = file("one.npy", &images(1));
+    let (code, _, err) = schedule(
+        directory.path(),
+        &["--calibrate", &fp16, "--precision", "fp16"],
+    );
+    assert!(code == 2 && err.contains("--calibrate"), "{err}");
+}
