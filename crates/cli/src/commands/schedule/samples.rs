@@ -101,7 +101,7 @@ fn directory(path: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
 /// The arrays of a `.npz` file, by name.
 fn archive(path: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let wrong = |text: String| Failure::unreadable(path.display(), text);
-    let bytes = files::open(path).map_err(|error| wrong(error.to_string()))?;
+    let bytes = files::open(path).map_err(wrong)?;
     if bytes.starts_with(b"\x93NUMPY") {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         return Ok(vec![(name.into_owned(), bytes.to_vec())]);
