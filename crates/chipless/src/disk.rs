@@ -8,10 +8,24 @@ use std::ops::Deref;
 #[cfg(unix)]
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::NamedTempFile;
 
-/// Bytes that are read from what cannot be mapped (a pipe) before it is taken to be endless.
-const PIPE_LIMIT: u64 = 4 << 30;
+/// [`Limits::pipe_bytes`](chipless_model::Limits::pipe_bytes) of this process: a command opens its file before it knows whose options it has.
+/// Zero stands for the default.
+static PIPE_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// Sets how much is read from what is no regular file.
+pub fn set_pipe_bytes(bytes: u64) {
+    PIPE_BYTES.store(bytes, Ordering::Relaxed);
+}
+
+fn pipe_bytes() -> u64 {
+    match PIPE_BYTES.load(Ordering::Relaxed) {
+        0 => chipless_model::Limits::default().pipe_bytes,
+        bytes => bytes,
+    }
+}
 
 /// The bytes of a file.
 #[derive(Debug)]
@@ -68,14 +82,14 @@ pub fn open(path: &Path) -> Result<Contents, String> {
 
 /// Reads what is no regular file to its end. The error is what to say after its name.
 pub fn drain(source: impl Read) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
+    let (mut bytes, most) = (Vec::new(), pipe_bytes());
     source
-        .take(PIPE_LIMIT + 1)
+        .take(most.saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(|error| format!("cannot be read: {error}"))?;
-    if bytes.len() as u64 > PIPE_LIMIT {
+    if bytes.len() as u64 > most {
         return Err(format!(
-            "cannot be read: it is not a regular file and gives more than {PIPE_LIMIT} bytes"
+            "cannot be read: it is not a regular file and gives more than {most} bytes (--limit pipe_bytes)"
         ));
     }
     Ok(bytes)

@@ -31,6 +31,13 @@ impl clap::FromArgMatches for TargetOptions {
             let values = matches.try_get_many::<String>(spec.name).ok().flatten();
             given.extend(values.into_iter().flatten().map(|v| (spec.name, v.clone())));
         }
+        let limits = given.iter().filter(|(name, _)| *name == "limit");
+        for (_, limit) in limits {
+            // What is wrong with it is said when the options are loaded.
+            if let Some(Ok(bytes)) = limit.strip_prefix("pipe_bytes=").map(str::parse) {
+                chipless::disk::set_pipe_bytes(bytes);
+            }
+        }
         Ok(TargetOptions { given })
     }
 

@@ -26,6 +26,8 @@ pub struct Limits {
     pub declarations: u64,
     /// Findings kept for one file; the rest is counted.
     pub findings: u64,
+    /// Bytes that are read from what is no regular file: a pipe may be endless.
+    pub pipe_bytes: u64,
 }
 
 impl Limits {
@@ -51,6 +53,7 @@ impl Limits {
             "what one program declares: variables, queue sets, values of a graph",
         ),
         ("findings", "findings kept for one file"),
+        ("pipe_bytes", "bytes read from a pipe"),
     ];
 
     /// Sets a limit by name; `false` where no limit has it.
@@ -67,6 +70,7 @@ impl Limits {
             "transfers" => self.transfers = value,
             "declarations" => self.declarations = value,
             "findings" => self.findings = value,
+            "pipe_bytes" => self.pipe_bytes = value,
             _ => return false,
         }
         true
@@ -87,6 +91,7 @@ impl Default for Limits {
             transfers: 4_000_000,
             declarations: 1_000_000,
             findings: 256,
+            pipe_bytes: 64 << 20,
         }
     }
 }
