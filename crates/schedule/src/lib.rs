@@ -3,6 +3,7 @@
 //! A network comes in as ONNX or as a front-end file, a machine as a file of its own. What comes out says for each core what it
 //! computes when, what it holds, and what moves.
 
+pub mod compare;
 pub mod emit;
 pub mod front;
 pub mod frontend;

@@ -1,5 +1,6 @@
 //! What a search found, for people.
 
+use crate::compare::Comparison;
 use crate::machine::Machine;
 use crate::model::Cost;
 use crate::network::Network;
@@ -46,6 +47,9 @@ pub struct Report {
     /// The next best schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runner_up: Option<RunnerUp>,
+    /// The schedule's outputs beside those of the network in floating point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
 }
 
 /// What a schedule takes.
@@ -153,6 +157,22 @@ pub fn text(report: &Report) -> String {
         "{above:.2} times the bound; {} trees in {:.1} s, {:.0} trees/s; stopped: {}",
         report.trees, report.seconds, report.trees_per_second, report.stopped,
     );
+    for output in report
+        .comparison
+        .iter()
+        .flat_map(|compared| &compared.outputs)
+    {
+        let number = |value: Option<f64>, form: &dyn Fn(f64) -> String| {
+            value.map_or_else(|| "undefined (zeros)".to_owned(), form)
+        };
+        let _ = writeln!(
+            text,
+            "output {}: cosine {}, relative error {} against the floating-point network",
+            output.name,
+            number(output.cosine, &|v| format!("{v:.6}")),
+            number(output.relative_error, &|v| format!("{v:.2e}")),
+        );
+    }
     text
 }
 

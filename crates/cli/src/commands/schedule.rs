@@ -5,6 +5,7 @@ use crate::output::OutputOptions;
 use crate::{files, terminal};
 use chipless::FailureKind;
 use chipless_report::SCHEMA_VERSION;
+use chipless_schedule::compare::{self, Comparison, Inputs};
 use chipless_schedule::emit;
 use chipless_schedule::front::Front;
 use chipless_schedule::import::Shapes;
@@ -88,6 +89,16 @@ pub(crate) struct Arguments {
     /// A tree file of Chipless, or a tree or scheme file of SET.
     #[arg(long, value_name = "TREE")]
     evaluate: Option<PathBuf>,
+    /// Input of the comparison with the floating-point network.
+    ///
+    /// The written schedule is executed, and its outputs are compared with those of the network in single precision. An input that you do not pass is filled with seeded random data.
+    #[arg(long = "input", value_name = "NAME=FILE.npy")]
+    inputs: Vec<String>,
+    /// Do not compare with the floating-point network.
+    ///
+    /// Networks of more than 2 billion multiplications are compared only if you pass --input.
+    #[arg(long, conflicts_with = "inputs")]
+    no_compare: bool,
     /// Write a report for people.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
@@ -149,6 +160,8 @@ impl From<Figure> for Objective {
 
 /// Seconds of a search where nothing else says when it ends.
 const SECONDS: f64 = 10.0;
+/// Multiplications of a network that is compared unasked, at most: some seconds.
+const MOST_COMPARED: i64 = 2_000_000_000;
 /// Images of a batch, at most.
 const LARGEST_BATCH: i64 = 1 << 16;
 
@@ -174,6 +187,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let machine = machine(&arguments.machine)?;
     let front = network(arguments, batch)?;
+    let inputs = inputs(&arguments.inputs)?;
     if let Some(tree) = &arguments.evaluate {
         return evaluate(arguments, &front, &machine, batch, tree);
     }
@@ -209,7 +223,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .output
         .as_deref()
         .unwrap_or(Path::new("schedule.json"));
-    let mut replay = None;
+    let (mut replay, mut comparison) = (None, None);
     let runner_up;
     let mut found;
     let network = &front.network;
@@ -231,6 +245,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         });
         (found.tree, found.cost) = (best.tree, best.cost);
         files::write(output, &[best.text.as_bytes()])?;
+        comparison = compared(arguments, (&front, batch), &best.text, &inputs)?;
     } else {
         found = search::search(network, &machine, &options, &interrupted, &mut say)
             .map_err(|impossible| refused(&arguments.network, &impossible))?;
@@ -270,6 +285,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             .collect(),
         replay,
         runner_up,
+        comparison,
         ..report(arguments, &front, options.batch, &found.cost, &found.bounds)
     };
     if let Some(path) = &arguments.report {
@@ -277,6 +293,95 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         files::write(path, &[page.as_bytes()])?;
     }
     answer(arguments, &report)
+}
+
+/// Arrays for the comparison, as `--input` names them.
+fn inputs(given: &[String]) -> Result<Inputs, Failure> {
+    given
+        .iter()
+        .map(|option| {
+            let (name, file) = option.split_once('=').ok_or_else(|| {
+                let text = format!("expected NAME=FILE.npy, found \"{option}\"");
+                Failure::misuse("--input", text)
+            })?;
+            let bytes = files::open(Path::new(file))
+                .and_then(|bytes| chipless::npy::reals(&bytes))
+                .map_err(|error| Failure::unreadable(file, error))?;
+            Ok((name.to_owned(), bytes))
+        })
+        .collect()
+}
+
+/// Compares the schedule with the network in floating point, where that is asked for or does not take long.
+fn compared(
+    arguments: &Arguments,
+    (front, batch): (&Front, i64),
+    schedule: &str,
+    inputs: &Inputs,
+) -> Result<Option<Comparison>, Failure> {
+    let path = &arguments.network;
+    let is_asked = !arguments.inputs.is_empty();
+    let why = |text: &dyn std::fmt::Display| {
+        format!("not compared with the floating-point network: {text}")
+    };
+    // What is not compared is an error where inputs were given, and a note otherwise.
+    let skipped = |text: &dyn std::fmt::Display| {
+        if is_asked {
+            return Err(Failure::unreadable(path.display(), why(text)));
+        }
+        terminal::complain(&format!("{}: note: {}\n", path.display(), why(text)));
+        Ok(None)
+    };
+    if arguments.no_compare {
+        return Ok(None);
+    }
+    if batch != 1 {
+        return skipped(&"only a batch of 1 is compared");
+    }
+    let products = front.network.products();
+    if !is_asked && products > MOST_COMPARED {
+        let text = format!(
+            "it has {products} multiplications, more than {MOST_COMPARED}. Pass --input NAME=FILE.npy to compare all the same"
+        );
+        return skipped(&text);
+    }
+    let is_half = front.bits() == 16;
+    let float = match is_half {
+        true => None,
+        false => match onnx_in_floating_point(path) {
+            Ok(float) => Some(float),
+            Err(text) => return skipped(&text),
+        },
+    };
+    let float = float.as_ref().unwrap_or(front);
+    let written = match emit::Written::of(front, batch, true) {
+        Ok(written) => written,
+        Err(text) => return skipped(&text),
+    };
+    let of = (front, &written, schedule);
+    let found = match compare::compare(of, float, inputs, arguments.seed) {
+        Ok(found) => found,
+        Err(text) => return skipped(&text),
+    };
+    for loss in &found.layers {
+        let text = if loss.saturated > 0.0 {
+            format!(
+                "{:.1} % of its results are beyond the range of their type and cut off",
+                loss.saturated * 100.0
+            )
+        } else {
+            format!(
+                "its results take only {} different values as stored",
+                loss.levels
+            )
+        };
+        terminal::complain(&format!(
+            "{}: warning: layer `{}` loses resolution: {text}. Schedule the network with --precision fp16 or pass a quantised network (QDQ)\n",
+            path.display(),
+            loss.layer
+        ));
+    }
+    Ok(Some(found))
 }
 
 /// Why a schedule is not written.
@@ -348,22 +453,32 @@ fn shapes(given: &[String]) -> Result<Shapes, Failure> {
         .collect()
 }
 
+/// A file that an ONNX file names: it lies beside it, nowhere else.
+fn beside(network: &Path, name: &str) -> Option<Vec<u8>> {
+    let is_plain = Path::new(name)
+        .components()
+        .all(|c| matches!(c, std::path::Component::Normal(_)));
+    let directory = network.parent().unwrap_or(Path::new(""));
+    let file = is_plain.then(|| files::open(&directory.join(name)).ok());
+    Some(file.flatten()?.to_vec())
+}
+
+/// The network in real numbers, whatever the schedule's precision.
+fn onnx_in_floating_point(path: &Path) -> Result<Front, String> {
+    let bytes = files::open(path)?;
+    if bytes.first() == Some(&b'{') {
+        return Err("a front-end file has no numbers in floating point".to_owned());
+    }
+    let read = chipless_schedule::import::read(&bytes, &Shapes::new(), &|name| beside(path, name));
+    read.map_err(|refused| refused.to_string())
+}
+
 fn network(arguments: &Arguments, batch: i64) -> Result<Front, Failure> {
     let path = arguments.network.as_path();
     let shapes = shapes(&arguments.shape)?;
     let wrong = |error: &dyn std::fmt::Display| Failure::unreadable(path.display(), error);
     let bytes = files::open(path).map_err(|error| wrong(&error))?;
-    let directory = path.parent().unwrap_or(Path::new("")).to_owned();
-    let beside = |name: &str| {
-        // What an ONNX file names lies beside it, nowhere else.
-        let plain = Path::new(name)
-            .components()
-            .all(|c| matches!(c, std::path::Component::Normal(_)));
-        let file = plain
-            .then(|| files::open(&directory.join(name)).ok())
-            .flatten()?;
-        Some(file.to_vec())
-    };
+    let beside = |name: &str| beside(path, name);
     if bytes.first() == Some(&b'{') {
         return chipless_schedule::frontend::read(&bytes, batch, &beside)
             .map_err(|error| wrong(&error));
@@ -490,6 +605,7 @@ fn report(
         history: Vec::new(),
         replay: None,
         runner_up: None,
+        comparison: None,
     }
 }
 
