@@ -4,7 +4,7 @@
 //! precision. The outputs of the first two are compared with the third; the layers of the second show where resolution is lost.
 
 use crate::emit::Written;
-use crate::front::{Element, Front, Layout};
+use crate::front::{Declared, Element, Front, Input, Layout, Source};
 use chipless_gemini::lower::{Precision, whole};
 use chipless_gemini::{Data, Network, Schedule, WeightData};
 use chipless_kernels::cast::{Rounding, decode_f64, encode_f64};
@@ -74,7 +74,7 @@ pub fn compare(
     let precise = computed(&own, Precision::Single, &limits, &|at| {
         Ok(inputs[at].clone())
     })?;
-    let stored = |at: usize| stored_input(front, written, at, &inputs[at]);
+    let stored = |at: usize| stored_input((front, written, float), at, &inputs[at]);
     let coarse = computed(written, Precision::Stored, &limits, &stored)?;
     let executed = executed(written, schedule, &limits, &stored)?;
     let mut outputs = Vec::new();
@@ -89,10 +89,15 @@ pub fn compare(
             .and_then(|name| executed.get(name))
             .or_else(|| executed.get(of))
             .ok_or_else(|| format!("the schedule does not write the output `{called}`"))?;
-        let real: Vec<f64> = values.iter().map(|v| (v - how.zero) * how.scale).collect();
+        let whole = declared_integer(float.declared.get(at));
+        let real = |v: &f64| match whole {
+            Some(offset) if front.bits() == 8 => v + offset,
+            _ => (v - how.zero) * how.scale,
+        };
+        let real: Vec<f64> = values.iter().map(real).collect();
         let layout = front.outputs[at].pieces.first().map(|piece| piece.source);
         let layout = match layout {
-            Some(crate::front::Source::Layer(layer)) => front.operations[layer].layout,
+            Some(Source::Layer(layer)) => front.operations[layer].layout,
             _ => Layout::Map,
         };
         let real = from_stored(layout, front.outputs[at].extents, real).ok_or_else(|| {
@@ -114,6 +119,15 @@ pub fn compare(
         .filter_map(|name| loss(name, coarse.get(name)?, precise.get(name)?, bounds))
         .collect();
     Ok(Comparison { outputs, layers })
+}
+
+/// What stored integers of 8 bits lack, where the model itself has such integers.
+fn declared_integer(declared: Option<&Declared>) -> Option<f64> {
+    match declared?.element {
+        "int8" => Some(0.0),
+        "uint8" => Some(128.0),
+        _ => None,
+    }
 }
 
 fn difference(name: &str, found: &[f64], expected: &[f64]) -> Difference {
@@ -146,7 +160,7 @@ fn loss(name: &str, stored: &[f64], precise: &[f64], is_integer: bool) -> Option
         }
         seen.len()
     };
-    let ends = if is_integer {
+    let ends: [f64; 2] = if is_integer {
         [-128.0, 127.0]
     } else {
         [-65_504.0, 65_504.0]
@@ -154,13 +168,8 @@ fn loss(name: &str, stored: &[f64], precise: &[f64], is_integer: bool) -> Option
     let mut saturated = 0;
     if stored.len() == precise.len() {
         for end in ends {
-            let at_end = |value: &f64| *value == end || (!is_integer && value.abs() >= 65_504.0);
-            let pairs = || {
-                stored
-                    .iter()
-                    .zip(precise)
-                    .filter(|(s, _)| at_end(s) && s.signum() == end.signum())
-            };
+            let at_end = |value: &f64| value * end.signum() >= end.abs();
+            let pairs = || stored.iter().zip(precise).filter(|(s, _)| at_end(s));
             let sizes = || pairs().map(|(_, p)| *p);
             let (least, most) = sizes().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
                 (a.min(v), b.max(v))
@@ -206,7 +215,7 @@ fn inputs(
         ));
     }
     let mut rng = fastrand::Rng::with_seed(seed);
-    let of_input = |(at, input): (usize, &crate::front::Input)| {
+    let of_input = |(at, input): (usize, &Input)| {
         let count = input.extents.iter().product::<i64>() as usize;
         if let Some((shape, values)) = given.get(names[at]) {
             let expected: Vec<u64> = (input.declared.iter())
@@ -228,6 +237,10 @@ fn inputs(
             (_, Some(_)) => (f64::from(rng.i8(..)) - how.zero) * how.scale,
             _ => rng.f64() * 2.0 - 1.0,
         };
+        if let Some(offset) = declared_integer(input.declared.as_ref()) {
+            let stored = (0..count).map(|_| f64::from(rng.i8(..)) + offset);
+            return Ok(stored.collect());
+        }
         Ok((0..count).map(|_| random(&mut rng)).collect())
     };
     float.inputs.iter().enumerate().map(of_input).collect()
@@ -235,8 +248,7 @@ fn inputs(
 
 /// An input as the schedule stores it.
 fn stored_input(
-    front: &Front,
-    written: &Written,
+    (front, written, float): (&Front, &Written, &Front),
     at: usize,
     real: &[f64],
 ) -> Result<Vec<f64>, String> {
@@ -247,8 +259,10 @@ fn stored_input(
             input.name
         )
     })?;
-    let stored = |v: f64| match input.element {
-        Element::Int8 => ((v / how.scale + 0.5).floor() + how.zero).clamp(-128.0, 127.0),
+    let whole = declared_integer(float.inputs[at].declared.as_ref());
+    let stored = |v: f64| match (input.element, whole) {
+        (Element::Int8, Some(offset)) => v - offset,
+        (Element::Int8, None) => ((v / how.scale + 0.5).floor() + how.zero).clamp(-128.0, 127.0),
         _ => v,
     };
     Ok(ordered.into_iter().map(stored).collect())

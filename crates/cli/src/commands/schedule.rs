@@ -5,7 +5,7 @@ use crate::output::OutputOptions;
 use crate::{files, terminal};
 use chipless::FailureKind;
 use chipless_report::SCHEMA_VERSION;
-use chipless_schedule::compare::{self, Comparison, Inputs};
+use chipless_schedule::compare::{self, Comparison, Inputs, Loss};
 use chipless_schedule::emit;
 use chipless_schedule::front::Front;
 use chipless_schedule::import::Shapes;
@@ -363,25 +363,42 @@ fn compared(
         Ok(found) => found,
         Err(text) => return skipped(&text),
     };
-    for loss in &found.layers {
+    warn(path, front, &found.layers);
+    Ok(Some(found))
+}
+
+/// Layers with too little resolution that are named, at most.
+const MOST_NAMED: usize = 8;
+
+/// Names the layers that lose resolution.
+fn warn(path: &Path, front: &Front, layers: &[Loss]) {
+    let advice = if front.bits() == 16 {
+        "Rescale the network so that its numbers lie between 6e-5 and 65504 in magnitude"
+    } else if front.is_quantised {
+        "Check the scales of the QuantizeLinear behind it, and the range of the inputs"
+    } else {
+        "Schedule the network with --precision fp16, or pass a quantised network (QDQ)"
+    };
+    for loss in layers.iter().take(MOST_NAMED) {
         let text = if loss.saturated > 0.0 {
-            format!(
-                "{:.1} % of its results are beyond the range of their type and cut off",
-                loss.saturated * 100.0
-            )
+            let percent = loss.saturated * 100.0;
+            format!("{percent:.1} % of its results are beyond the range of their type and cut off")
         } else {
-            format!(
-                "its results take only {} different values as stored",
-                loss.levels
-            )
+            format!("its results take {} distinct values as stored", loss.levels)
         };
         terminal::complain(&format!(
-            "{}: warning: layer `{}` loses resolution: {text}. Schedule the network with --precision fp16 or pass a quantised network (QDQ)\n",
+            "{}: warning: layer `{}` loses resolution: {text}. {advice}\n",
             path.display(),
             loss.layer
         ));
     }
-    Ok(Some(found))
+    if layers.len() > MOST_NAMED {
+        terminal::complain(&format!(
+            "{}: warning: {} more layers lose resolution; --json lists them\n",
+            path.display(),
+            layers.len() - MOST_NAMED
+        ));
+    }
 }
 
 /// Why a schedule is not written.

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod busy;
+mod compared;
 mod computed;
 mod determinism;
 mod emission;

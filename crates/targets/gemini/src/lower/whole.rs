@@ -47,7 +47,7 @@ impl Map {
 
     fn region(&self) -> Option<(Bounds, Region)> {
         let bounds = self.bounds()?;
-        let element = u64::from(self.element.bits() / 8);
+        let element = self.element.bits() / 8;
         let layout = Layout {
             buffer: self.buffer,
             base: 0,
@@ -65,6 +65,7 @@ impl Map {
 ///
 /// # Errors
 /// What Chipless lacks for a layer, arrays that are missing or do not fit, more bytes than the limits.
+#[allow(clippy::implicit_hasher)]
 pub fn whole<'p>(
     network: &Network,
     arrays: &HashMap<String, Arrays>,
@@ -74,7 +75,7 @@ pub fn whole<'p>(
     let mut builder = Builder::new(limits);
     let memory = builder.memory("maps", limits.memory_bytes, MemoryKind::Scratchpad);
     let queue = builder.queue("layers".to_owned());
-    let mut network_maps = Maps {
+    let mut layers = Layers {
         builder,
         memory,
         queue,
@@ -83,16 +84,13 @@ pub fn whole<'p>(
     };
     for (name, _) in network.scheduled() {
         let mut operation = Operation::of(network, name)?;
-        network_maps.in_precision(&mut operation);
-        network_maps.layer(name, operation, arrays)?;
+        layers.in_precision(&mut operation);
+        layers.layer(name, operation, arrays)?;
     }
-    network_maps
-        .builder
-        .finish()
-        .map_err(|error| error.to_string())
+    layers.builder.finish().map_err(|error| error.to_string())
 }
 
-struct Maps<'p> {
+struct Layers<'p> {
     builder: Builder<'p>,
     memory: MemoryId,
     queue: QueueId,
@@ -100,7 +98,7 @@ struct Maps<'p> {
     maps: HashMap<String, Map>,
 }
 
-impl Maps<'_> {
+impl Layers<'_> {
     fn in_precision(&self, operation: &mut Operation) {
         if self.precision == Precision::Stored {
             return;
@@ -122,9 +120,7 @@ impl Maps<'_> {
     fn map(&mut self, name: &str, element: ElementType, shape: [u64; 4], role: Role) -> Map {
         let size = shape
             .iter()
-            .fold(u64::from(element.bits() / 8), |n, extent| {
-                n.saturating_mul(*extent)
-            });
+            .fold(element.bits() / 8, |n, extent| n.saturating_mul(*extent));
         let buffer = (self.builder).buffer(name.to_owned(), self.memory, None, size, role);
         let map = Map {
             buffer,
