@@ -345,13 +345,13 @@ fn compared(
         );
         return skipped(&text);
     }
-    let is_half = front.bits() == 16;
-    let float = match is_half {
-        true => None,
-        false => match onnx_in_floating_point(path) {
+    let float = if front.bits() == 16 {
+        None
+    } else {
+        match onnx_in_floating_point(path) {
             Ok(float) => Some(float),
             Err(text) => return skipped(&text),
-        },
+        }
     };
     let float = float.as_ref().unwrap_or(front);
     let written = match emit::Written::of(front, batch, true) {
