@@ -129,6 +129,9 @@ impl Written {
     /// # Errors
     /// The tensor that is not there.
     pub fn numbers(&self) -> Result<HashMap<String, Arrays>, String> {
+        // File names lack what no file's name may have.
+        let layers = self.layers.iter().map(|layer| &layer.name);
+        let layers: HashMap<String, &String> = layers.map(|name| (plain(name), name)).collect();
         let mut all: HashMap<String, Arrays> = HashMap::new();
         for (name, bytes) in self.arrays()? {
             let name = name.trim_end_matches(".npy");
@@ -136,6 +139,7 @@ impl Written {
                 Some((layer, role)) if !name.starts_with("constant") => (layer, role),
                 _ => (name, "weight"),
             };
+            let layer = layers.get(layer).map_or(layer, |own| own.as_str());
             let arrays = all.entry(layer.to_owned()).or_default();
             let array = numbers_of(bytes).map_err(|error| format!("{name}: {error}"))?;
             match role {

@@ -65,6 +65,18 @@ fn layers_in_which_8_bits_lose_everything_are_named() {
 }
 
 #[test]
+fn layers_may_have_names_that_no_file_may_have() {
+    let mut graph = Graph::default();
+    graph.input([2, 4, 4]);
+    let weights = graph.floats(&[2, 2, 1, 1], &[0.5, 0.25, -0.5, 1.0]);
+    graph.add(&Node::new("Conv", "block/conv", &["input", &weights]));
+    graph.output("block/conv");
+    let front = half(graph);
+    let found = compared(&front, &front, &Inputs::new()).unwrap();
+    assert!(found.outputs[0].relative_error.unwrap() < 2e-3, "{found:?}");
+}
+
+#[test]
 fn numbers_beyond_the_range_of_half_precision_are_named() {
     let mut graph = Graph::default();
     graph.input([16, 4, 4]);
