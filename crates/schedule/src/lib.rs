@@ -4,6 +4,7 @@
 //! computes when, what it holds, and what moves.
 
 pub mod calibrate;
+pub mod compare;
 pub mod compute;
 pub mod emit;
 pub mod front;

@@ -118,6 +118,21 @@ impl fmt::Display for Inconsistent {
 impl std::error::Error for Inconsistent {}
 
 impl Network {
+    /// Multiplications of all layers that multiply, for one image.
+    pub fn products(&self) -> i64 {
+        let multiplying = self.layers.iter().filter(|layer| layer.kind.multiplies());
+        let products = multiplying.map(|layer| {
+            let each = [
+                layer.channels / layer.groups.max(1),
+                layer.kernel[0],
+                layer.kernel[1],
+            ];
+            let factors = layer.output.iter().chain(&each);
+            factors.fold(1, |all: i64, extent| all.saturating_mul(*extent))
+        });
+        products.fold(0, i64::saturating_add)
+    }
+
     /// A network of these layers.
     ///
     /// # Errors

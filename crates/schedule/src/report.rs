@@ -1,6 +1,6 @@
 //! What a search found, for people.
 
-use crate::calibrate::Comparison;
+use crate::compare::Comparison;
 use crate::machine::Machine;
 use crate::model::Cost;
 use crate::network::Network;
@@ -9,9 +9,6 @@ use chipless_model::escape;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
-
-/// Layers that lose their numbers and are named.
-const POOR_LAYERS: usize = 5;
 
 /// The answer to `schedule --json`.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -50,7 +47,7 @@ pub struct Report {
     /// The next best schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runner_up: Option<RunnerUp>,
-    /// What int8 costs a floating-point network.
+    /// The schedule's outputs beside those of the network in floating point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
 }
@@ -160,46 +157,23 @@ pub fn text(report: &Report) -> String {
         "{above:.2} times the bound; {} trees in {:.1} s, {:.0} trees/s; stopped: {}",
         report.trees, report.seconds, report.trees_per_second, report.stopped,
     );
-    if let Some(comparison) = &report.comparison {
-        compared(&mut text, comparison);
+    for output in report
+        .comparison
+        .iter()
+        .flat_map(|compared| &compared.outputs)
+    {
+        let number = |value: Option<f64>, form: &dyn Fn(f64) -> String| {
+            value.map_or_else(|| "undefined (zeros)".to_owned(), form)
+        };
+        let _ = writeln!(
+            text,
+            "output {}: cosine {}, relative error {} against the floating-point network",
+            output.name,
+            number(output.cosine, &|v| format!("{v:.6}")),
+            number(output.relative_error, &|v| format!("{v:.2e}")),
+        );
     }
     text
-}
-
-/// What int8 costs.
-fn compared(text: &mut String, comparison: &Comparison) {
-    let on = match (comparison.random, comparison.images) {
-        (true, _) => "random inputs from -1 to 1".to_owned(),
-        (false, 1) => "1 image of the calibration data".to_owned(),
-        (false, images) => format!("{images} images of the calibration data"),
-    };
-    let _ = writeln!(text, "\nint8 against real numbers, on {on}");
-    for of in &comparison.outputs {
-        let _ = writeln!(
-            text,
-            "  output {}: cosine {:.5}, relative error {:.2} %",
-            of.output,
-            of.cosine,
-            of.relative_error * 100.0
-        );
-    }
-    for of in comparison.poor.iter().take(POOR_LAYERS) {
-        let _ = writeln!(
-            text,
-            "  warning: `{}` loses its numbers: {} of 256 steps occur, relative error {:.0} %",
-            of.layer,
-            of.steps,
-            of.relative_error * 100.0
-        );
-    }
-    if let Some(more) = comparison
-        .poor
-        .len()
-        .checked_sub(POOR_LAYERS)
-        .filter(|n| *n > 0)
-    {
-        let _ = writeln!(text, "  and {more} more layers");
-    }
 }
 
 /// What the next best tree lost by, in the figures that decided.

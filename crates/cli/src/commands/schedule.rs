@@ -7,8 +7,8 @@ use crate::output::OutputOptions;
 use crate::{files, terminal};
 use chipless::FailureKind;
 use chipless_report::SCHEMA_VERSION;
-use chipless_schedule::calibrate::{self, Comparison, Method};
-use chipless_schedule::compute::Map;
+use chipless_schedule::calibrate::{self, Method};
+use chipless_schedule::compare::{self, Comparison, Inputs, Loss};
 use chipless_schedule::emit;
 use chipless_schedule::front::Front;
 use chipless_schedule::import::Shapes;
@@ -106,6 +106,16 @@ pub(crate) struct Arguments {
     /// A tree file of Chipless, or a tree or scheme file of SET.
     #[arg(long, value_name = "TREE")]
     evaluate: Option<PathBuf>,
+    /// Input of the comparison with the floating-point network.
+    ///
+    /// The written schedule is executed, and its outputs are compared with those of the network in single precision. An input that you do not pass is filled with seeded random data.
+    #[arg(long = "input", value_name = "NAME=FILE.npy")]
+    inputs: Vec<String>,
+    /// Do not compare with the floating-point network.
+    ///
+    /// Networks of more than 2 billion multiplications are compared only if you pass --input.
+    #[arg(long, conflicts_with = "inputs")]
+    no_compare: bool,
     /// Write a report for people.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
@@ -190,8 +200,8 @@ impl From<Figure> for Objective {
 
 /// Seconds of a search where nothing else says when it ends.
 const SECONDS: f64 = 10.0;
-/// Images that are computed in real numbers and as they are stored, at most.
-const COMPARED: usize = 4;
+/// Multiplications of a network that is compared unasked, at most: some seconds.
+const MOST_COMPARED: i64 = 2_000_000_000;
 /// Images of a batch, at most.
 const LARGEST_BATCH: i64 = 1 << 16;
 
@@ -217,7 +227,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let machine = machine(&arguments.machine)?;
     let mut front = network(arguments, batch)?;
-    let images = calibrated(arguments, &mut front)?;
+    let mut inputs = inputs(&arguments.inputs)?;
+    let first = calibrated(arguments, &mut front)?;
+    if inputs.is_empty() {
+        inputs = first;
+    }
     let front = front;
     if let Some(tree) = &arguments.evaluate {
         return evaluate(arguments, &front, &machine, batch, tree);
@@ -229,8 +243,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         || arguments.network_out.is_some()
         || arguments.weights_out.is_some();
     let lowered = is_computed.then_some(lowered).transpose()?;
-    let is_rounded = is_computed && !front.is_quantised && front.bits() == 8;
-    if is_rounded && !front.is_calibrated {
+    if is_computed && !front.is_quantised && !front.is_calibrated && front.bits() == 8 {
         terminal::complain(&format!(
             "{}: note: a floating-point network is quantised to int8 without calibration data, which costs accuracy. For accurate results, schedule it with --precision fp16, pass inputs with --calibrate, or pass a quantised network (QDQ)\n",
             arguments.network.display()
@@ -255,7 +268,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .output
         .as_deref()
         .unwrap_or(Path::new("schedule.json"));
-    let mut replay = None;
+    let (mut replay, mut comparison) = (None, None);
     let runner_up;
     let mut found;
     let network = &front.network;
@@ -277,6 +290,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         });
         (found.tree, found.cost) = (best.tree, best.cost);
         files::write(output, &[best.text.as_bytes()])?;
+        comparison = compared(arguments, (&front, batch), &best.text, &inputs)?;
     } else {
         found = search::search(network, &machine, &options, &interrupted, &mut say)
             .map_err(|impossible| refused(&arguments.network, &impossible))?;
@@ -316,9 +330,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             .collect(),
         replay,
         runner_up,
-        comparison: is_rounded
-            .then(|| compared(arguments, &front, images))
-            .flatten(),
+        comparison,
         ..report(arguments, &front, options.batch, &found.cost, &found.bounds)
     };
     if let Some(path) = &arguments.report {
@@ -326,6 +338,112 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         files::write(path, &[page.as_bytes()])?;
     }
     answer(arguments, &report)
+}
+
+/// Arrays for the comparison, as `--input` names them.
+fn inputs(given: &[String]) -> Result<Inputs, Failure> {
+    given
+        .iter()
+        .map(|option| {
+            let (name, file) = option.split_once('=').ok_or_else(|| {
+                let text = format!("expected NAME=FILE.npy, found \"{option}\"");
+                Failure::misuse("--input", text)
+            })?;
+            let bytes = files::open(Path::new(file))
+                .and_then(|bytes| chipless::npy::reals(&bytes))
+                .map_err(|error| Failure::unreadable(file, error))?;
+            Ok((name.to_owned(), bytes))
+        })
+        .collect()
+}
+
+/// Compares the schedule with the network in floating point, where that is asked for or does not take long.
+fn compared(
+    arguments: &Arguments,
+    (front, batch): (&Front, i64),
+    schedule: &str,
+    inputs: &Inputs,
+) -> Result<Option<Comparison>, Failure> {
+    let path = &arguments.network;
+    let is_asked = !arguments.inputs.is_empty();
+    let why = |text: &dyn std::fmt::Display| {
+        format!("not compared with the floating-point network: {text}")
+    };
+    // What is not compared is an error where inputs were given, and a note otherwise.
+    let skipped = |text: &dyn std::fmt::Display| {
+        if is_asked {
+            return Err(Failure::unreadable(path.display(), why(text)));
+        }
+        terminal::complain(&format!("{}: note: {}\n", path.display(), why(text)));
+        Ok(None)
+    };
+    if arguments.no_compare {
+        return Ok(None);
+    }
+    if batch != 1 {
+        return skipped(&"only a batch of 1 is compared");
+    }
+    let products = front.network.products();
+    if !is_asked && products > MOST_COMPARED {
+        let text = format!(
+            "it has {products} multiplications, more than {MOST_COMPARED}. Pass --input NAME=FILE.npy to compare all the same"
+        );
+        return skipped(&text);
+    }
+    let float = if front.bits() == 16 {
+        None
+    } else {
+        match onnx_in_floating_point(path) {
+            Ok(float) => Some(float),
+            Err(text) => return skipped(&text),
+        }
+    };
+    let float = float.as_ref().unwrap_or(front);
+    let written = match emit::Written::of(front, batch, true) {
+        Ok(written) => written,
+        Err(text) => return skipped(&text),
+    };
+    let of = (front, &written, schedule);
+    let found = match compare::compare(of, float, inputs, arguments.seed) {
+        Ok(found) => found,
+        Err(text) => return skipped(&text),
+    };
+    warn(path, front, &found.layers);
+    Ok(Some(found))
+}
+
+/// Layers with too little resolution that are named, at most.
+const MOST_NAMED: usize = 8;
+
+/// Names the layers that lose resolution.
+fn warn(path: &Path, front: &Front, layers: &[Loss]) {
+    let advice = if front.bits() == 16 {
+        "Rescale the network so that its numbers lie between 6e-5 and 65504 in magnitude"
+    } else if front.is_quantised {
+        "Check the scales of the QuantizeLinear behind it, and the range of the inputs"
+    } else {
+        "Schedule the network with --precision fp16, or pass a quantised network (QDQ)"
+    };
+    for loss in layers.iter().take(MOST_NAMED) {
+        let text = if loss.saturated > 0.0 {
+            let percent = loss.saturated * 100.0;
+            format!("{percent:.1} % of its results are beyond the range of their type and cut off")
+        } else {
+            format!("its results take {} distinct values as stored", loss.levels)
+        };
+        terminal::complain(&format!(
+            "{}: warning: layer `{}` loses resolution: {text}. {advice}\n",
+            path.display(),
+            loss.layer
+        ));
+    }
+    if layers.len() > MOST_NAMED {
+        terminal::complain(&format!(
+            "{}: warning: {} more layers lose resolution; --json lists them\n",
+            path.display(),
+            layers.len() - MOST_NAMED
+        ));
+    }
 }
 
 /// Why a schedule is not written.
@@ -397,22 +515,32 @@ fn shapes(given: &[String]) -> Result<Shapes, Failure> {
         .collect()
 }
 
+/// A file that an ONNX file names: it lies beside it, nowhere else.
+fn beside(network: &Path, name: &str) -> Option<Vec<u8>> {
+    let is_plain = Path::new(name)
+        .components()
+        .all(|c| matches!(c, std::path::Component::Normal(_)));
+    let directory = network.parent().unwrap_or(Path::new(""));
+    let file = is_plain.then(|| files::open(&directory.join(name)).ok());
+    Some(file.flatten()?.to_vec())
+}
+
+/// The network in real numbers, whatever the schedule's precision.
+fn onnx_in_floating_point(path: &Path) -> Result<Front, String> {
+    let bytes = files::open(path)?;
+    if bytes.first() == Some(&b'{') {
+        return Err("a front-end file has no numbers in floating point".to_owned());
+    }
+    let read = chipless_schedule::import::read(&bytes, &Shapes::new(), &|name| beside(path, name));
+    read.map_err(|refused| refused.to_string())
+}
+
 fn network(arguments: &Arguments, batch: i64) -> Result<Front, Failure> {
     let path = arguments.network.as_path();
     let shapes = shapes(&arguments.shape)?;
     let wrong = |error: &dyn std::fmt::Display| Failure::unreadable(path.display(), error);
     let bytes = files::open(path).map_err(|error| wrong(&error))?;
-    let directory = path.parent().unwrap_or(Path::new("")).to_owned();
-    let beside = |name: &str| {
-        // What an ONNX file names lies beside it, nowhere else.
-        let plain = Path::new(name)
-            .components()
-            .all(|c| matches!(c, std::path::Component::Normal(_)));
-        let file = plain
-            .then(|| files::open(&directory.join(name)).ok())
-            .flatten()?;
-        Some(file.to_vec())
-    };
+    let beside = |name: &str| beside(path, name);
     if bytes.first() == Some(&b'{') {
         return chipless_schedule::frontend::read(&bytes, batch, &beside)
             .map_err(|error| wrong(&error));
@@ -547,10 +675,10 @@ fn report(
     }
 }
 
-/// Sets how numbers are stored from data, where there are some; gives the images.
-fn calibrated(arguments: &Arguments, front: &mut Front) -> Result<Option<Vec<Vec<Map>>>, Failure> {
+/// Sets how numbers are stored from data, where there are some; gives the first image.
+fn calibrated(arguments: &Arguments, front: &mut Front) -> Result<Inputs, Failure> {
     let Some(path) = &arguments.calibrate else {
-        return Ok(None);
+        return Ok(Inputs::new());
     };
     if front.is_quantised || front.bits() != 8 {
         let text = "expected a floating-point network whose layers int8 supports: a quantised one (QDQ) says how its numbers are stored";
@@ -559,32 +687,10 @@ fn calibrated(arguments: &Arguments, front: &mut Front) -> Result<Option<Vec<Vec
     let model = files::open(&arguments.network)
         .map_err(|error| Failure::unreadable(arguments.network.display(), error))?;
     let names = chipless_schedule::onnx::input_names(&model);
-    let images = samples::read(path, front, &names)?;
-    calibrate::calibrate(front, &images, arguments.calibration.into())
+    let samples = samples::read(path, front, &names)?;
+    calibrate::calibrate(front, &samples.images, arguments.calibration.into())
         .map_err(|text| Failure::unreadable(path.display(), text))?;
-    Ok(Some(images))
-}
-
-/// What int8 costs, on the first of the images or on random ones; nothing where a layer cannot be computed, which is said.
-fn compared(
-    arguments: &Arguments,
-    front: &Front,
-    images: Option<Vec<Vec<Map>>>,
-) -> Option<Comparison> {
-    let is_random = images.is_none();
-    let mut images = images.unwrap_or_else(|| samples::random(front, arguments.seed));
-    images.truncate(COMPARED);
-    match calibrate::compare(front, &images, is_random) {
-        Ok(comparison) => Some(comparison),
-        // Shapes suffice for a schedule, so that weights may be missing.
-        Err(text) => {
-            terminal::complain(&format!(
-                "{}: note: not compared with the floating-point network: {text}\n",
-                arguments.network.display()
-            ));
-            None
-        }
-    }
+    Ok(samples.first)
 }
 
 fn answer(arguments: &Arguments, report: &Report) -> Result<Exit, Failure> {

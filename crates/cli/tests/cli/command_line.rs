@@ -147,7 +147,7 @@ fn misuse_is_told_on_stderr_with_status_2() {
         (vec!["run", CONV, "--dump", "dpu0"], format!("{CONV}: expected a task dpu0[0] to dpu0[1], found \"dpu0\"\n")),
         (
             vec!["check", CONV, "--limit", "task=1"],
-            "--limit: expected one of memory_bytes, tasks, inflated_bytes, inflate_ratio, entries, path_bytes, json_bytes, text_bytes, transfers, declarations, findings, found \"task\"; did you mean \"tasks\"?\n".to_owned(),
+            "--limit: expected one of memory_bytes, tasks, inflated_bytes, inflate_ratio, entries, path_bytes, json_bytes, text_bytes, transfers, declarations, findings, pipe_bytes, found \"task\"; did you mean \"tasks\"?\n".to_owned(),
         ),
         (vec!["check", CONV, "--limit", "tasks=many"], "--limit: expected a whole number for tasks, found \"many\"\n".to_owned()),
         (

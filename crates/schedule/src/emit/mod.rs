@@ -7,11 +7,11 @@ mod jobs;
 mod layers;
 mod lives;
 mod lowered;
-pub(crate) mod scales;
+mod scales;
 mod set;
 mod spec;
 mod view;
-pub(crate) mod weights;
+mod weights;
 mod written;
 
 pub use best::{Best, searched, spec_dialect};

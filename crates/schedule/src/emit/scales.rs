@@ -13,13 +13,13 @@ use std::rc::Rc;
 
 /// Scales of what goes in and of every layer's result; none where weights that decide them are not there.
 #[derive(Clone, Debug)]
-pub(crate) struct Scales {
-    pub(crate) inputs: Vec<Quantisation>,
-    pub(crate) layers: Vec<Quantisation>,
+pub(super) struct Scales {
+    pub(super) inputs: Vec<Quantisation>,
+    pub(super) layers: Vec<Quantisation>,
     /// Weights as integers, for the layers that have some.
-    pub(crate) constants: Vec<Option<Constants>>,
+    pub(super) constants: Vec<Option<Constants>>,
     /// Constants beside activations as integers, where they are known.
-    pub(crate) tables: Vec<Option<(Quantisation, Vec<i8>)>>,
+    pub(super) tables: Vec<Option<(Quantisation, Vec<i8>)>>,
 }
 
 /// The power of two that holds a bound in 7 bits.
@@ -47,7 +47,7 @@ pub(super) fn as_they_are(front: &Front) -> Scales {
 ///
 /// # Errors
 /// The tensor that is not there, or the layer whose result the file does not store in 8 bits.
-pub(crate) fn scales(front: &Front) -> Result<Scales, String> {
+pub(super) fn scales(front: &Front) -> Result<Scales, String> {
     let says = front
         .operations
         .iter()
@@ -296,7 +296,7 @@ fn of_function(function: Function, bound: f64) -> f64 {
 }
 
 /// How a reader takes an operand.
-pub(crate) fn taken(scales: &Scales, operand: &Operand) -> Quantisation {
+pub(super) fn taken(scales: &Scales, operand: &Operand) -> Quantisation {
     let of = |source: Source| match source {
         Source::Input(input) => scales.inputs[input],
         Source::Layer(layer) => scales.layers[layer],

@@ -6,14 +6,14 @@ use crate::network::Layer;
 
 /// Weights and biases of a layer.
 #[derive(Clone, Debug)]
-pub(crate) struct Constants {
+pub(super) struct Constants {
     /// Stored, K, C of a group, R, S.
-    pub(crate) weights: Vec<i8>,
-    pub(crate) shape: [i64; 4],
+    pub(super) weights: Vec<i8>,
+    pub(super) shape: [i64; 4],
     /// Of each output channel.
-    pub(crate) scales: Vec<f64>,
+    pub(super) scales: Vec<f64>,
     /// In steps of the products.
-    pub(crate) biases: Vec<f64>,
+    pub(super) biases: Vec<f64>,
     /// What each output channel adds up to at most: |bias| and the norm of the weights, both real.
     reach: Vec<[f64; 2]>,
 }

@@ -6,6 +6,7 @@ use super::scales::{PLAIN, Scales, as_they_are, scales, taken};
 use super::view::{Operand as ViewOperand, Part, Producer, Viewed};
 use crate::front::{Declared, Element, Front, Move, Operand, Piece, Quantisation, Source};
 use chipless_gemini::schedule::LayerType;
+use chipless_gemini::{Array, Arrays};
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -25,6 +26,10 @@ pub struct Written {
     pub(crate) bits: u8,
     values: IndexMap<String, Value>,
     pub(super) arrays: Result<Vec<(String, Vec<u8>)>, String>,
+    /// How inputs are stored.
+    pub(crate) stored_inputs: Vec<Quantisation>,
+    /// The layer that makes each output, and how it is stored.
+    pub(crate) stored_outputs: Vec<(String, Quantisation)>,
 }
 
 /// Where a layer is computed.
@@ -56,6 +61,7 @@ impl Written {
             Err(text) if text.contains("which is not there") => as_they_are(front),
             Err(text) => return Err(text),
         };
+        let stored_inputs = scales.inputs.clone();
         let mut writer = Writer {
             front,
             batch,
@@ -64,6 +70,8 @@ impl Written {
             moved: HashMap::new(),
             place: Vec::new(),
             written: Written {
+                stored_inputs,
+                stored_outputs: Vec::new(),
                 layers: Vec::new(),
                 reach: Vec::new(),
                 of: Vec::new(),
@@ -105,6 +113,43 @@ impl Written {
     pub fn arrays(&self) -> Result<&[(String, Vec<u8>)], String> {
         self.arrays.as_deref().map_err(Clone::clone)
     }
+
+    /// The place of an input among those of the network, by its name in the front-end file or the model's.
+    pub(crate) fn input(&self, name: &str) -> Option<usize> {
+        let declared = |own: &String| {
+            let value = self.values.get(own);
+            value.and_then(|value| value["declared"]["name"].as_str()) == Some(name)
+        };
+        let mut inputs = self.inputs.iter();
+        inputs.position(|own| own == name || declared(own))
+    }
+
+    /// The arrays as numbers, by the layer that they belong to.
+    ///
+    /// # Errors
+    /// The tensor that is not there.
+    pub fn numbers(&self) -> Result<HashMap<String, Arrays>, String> {
+        // File names lack what no file's name may have.
+        let layers = self.layers.iter().map(|layer| &layer.name);
+        let layers: HashMap<String, &String> = layers.map(|name| (plain(name), name)).collect();
+        let mut all: HashMap<String, Arrays> = HashMap::new();
+        for (name, bytes) in self.arrays()? {
+            let name = name.trim_end_matches(".npy");
+            let (layer, role) = match name.rsplit_once('_') {
+                Some((layer, role)) if !name.starts_with("constant") => (layer, role),
+                _ => (name, "weight"),
+            };
+            let layer = layers.get(layer).map_or(layer, |own| own.as_str());
+            let arrays = all.entry(layer.to_owned()).or_default();
+            let array = numbers_of(bytes).map_err(|error| format!("{name}: {error}"))?;
+            match role {
+                "k" => arrays.k = array,
+                "b" => arrays.b = array,
+                _ => arrays.weight = array,
+            }
+        }
+        Ok(all)
+    }
 }
 
 /// Elements that were moved: pieces with how they were stored on the way, and how they are stored.
@@ -132,6 +177,27 @@ pub(super) struct Writer<'f> {
     /// Position of each layer of the network.
     pub(super) place: Vec<usize>,
     pub(super) written: Written,
+}
+
+/// The numbers of a .npy file that [`npy`] has written.
+fn numbers_of(bytes: &[u8]) -> Result<Array, String> {
+    fn read<T: npyz::Deserialize + Into<f64>>(
+        file: npyz::NpyFile<&[u8]>,
+    ) -> Result<Vec<f64>, String> {
+        let values = file.into_vec::<T>().map_err(|error| error.to_string())?;
+        Ok(values.into_iter().map(Into::into).collect())
+    }
+    let file = npyz::NpyFile::new(bytes).map_err(|error| error.to_string())?;
+    let shape = file.shape().to_vec();
+    let element = file.dtype().descr();
+    let values = match element.trim_matches('\'') {
+        "|i1" => read::<i8>(file)?,
+        "<i4" => read::<i32>(file)?,
+        "<f4" => read::<f32>(file)?,
+        "<f8" => read::<f64>(file)?,
+        other => return Err(format!("an array of the type {other}")),
+    };
+    Ok(Array { shape, values })
 }
 
 /// Bytes of a .npy file.
@@ -469,7 +535,9 @@ impl Writer<'_> {
     /// What the network gives: layers, or parts of them joined at the end.
     fn outputs(&mut self) {
         for (number, output) in self.front.outputs.clone().iter().enumerate() {
-            let (producer, _) = self.operand(output, Placement::Last);
+            let (producer, stored) = self.operand(output, Placement::Last);
+            let name = self.name(producer);
+            self.written.stored_outputs.push((name, stored));
             if let Producer::Layer(layer) = producer {
                 self.written.layers[layer].is_output = true;
                 let name = self.written.layers[layer].name.clone();

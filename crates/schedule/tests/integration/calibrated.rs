@@ -2,7 +2,7 @@
 
 use crate::computed::executed;
 use crate::onnx::{Graph, Node};
-use chipless_schedule::calibrate::{Method, calibrate, compare};
+use chipless_schedule::calibrate::{Method, calibrate};
 use chipless_schedule::compute::{Map, compute};
 use chipless_schedule::front::{Front, Quantisation};
 use fastrand::Rng;
@@ -50,15 +50,7 @@ fn error(graph: Graph, method: Method) -> f64 {
         difference += (value - f64::from(*real)).powi(2);
         size += f64::from(*real).powi(2);
     }
-    let said = compare(&front, &images[..1], false).unwrap();
-    let relative = (difference / size).sqrt();
-    // What is said beforehand is what comes.
-    assert!(
-        (said.outputs[0].relative_error - relative).abs() < 0.02,
-        "{name}: {said:?}, {relative} found"
-    );
-    assert!(said.poor.is_empty(), "{said:?}");
-    relative
+    (difference / size).sqrt()
 }
 
 fn convolutions() -> Graph {
@@ -156,23 +148,9 @@ fn what_is_executed_is_close_to_real_numbers() {
     }
 }
 
-/// Without data, a network of small numbers is rounded to nothing: the first layer that loses its numbers is named.
 #[test]
-fn a_layer_that_loses_its_numbers_is_named() {
-    let mut rng = Rng::with_seed(4);
-    let mut graph = Graph::default();
-    graph.input([4, 8, 8]);
-    let weights = graph.random(&mut rng, &[4, 4, 1, 1]);
-    graph.add(&Node::new("Conv", "wide", &["input", &weights]));
-    graph.add(&Node::new("Conv", "narrow", &["wide", &weights]));
-    graph.output("narrow");
-    let mut front = chipless_schedule::onnx::read(&graph.bytes(), 1, &|_| None).unwrap();
-    let images = images(&front, 2, 0.002);
-    let said = compare(&front, &images, true).unwrap();
-    assert_eq!(said.poor[0].layer, "wide");
-    assert!(said.poor[0].steps <= 2 && said.outputs[0].relative_error > 0.9);
-    calibrate(&mut front, &images, Method::MinMax).unwrap();
-    let said = compare(&front, &images, false).unwrap();
-    assert!(said.poor.is_empty() && said.outputs[0].relative_error < 0.05);
+fn nothing_calibrates_nothing() {
+    let mut front = chipless_schedule::onnx::read(&branches().bytes(), 1, &|_| None).unwrap();
     assert!(calibrate(&mut front, &[], Method::MinMax).is_err());
+    assert!(!front.is_calibrated);
 }

@@ -2,61 +2,13 @@
 
 use crate::onnx::{Graph, Node};
 use crate::{errors, machine, options};
-use chipless_gemini::{Array, Arrays, Data, Network, Schedule, WeightData, lower};
+use chipless_gemini::{Data, Network, Schedule, WeightData, lower};
 use chipless_model::{Limits, Storage};
 use chipless_schedule::emit::{Written, searched};
 use chipless_schedule::front::Front;
 use fastrand::Rng;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
-
-/// An array as the front end's file says where it lies: `LAYER_weight.npy` and the like.
-fn array(bytes: &[u8]) -> Array {
-    let file = npyz::NpyFile::new(bytes).unwrap();
-    let shape = file.shape().to_vec();
-    let values = match file.dtype().descr().trim_matches('\'') {
-        "|i1" => file
-            .into_vec::<i8>()
-            .unwrap()
-            .into_iter()
-            .map(f64::from)
-            .collect(),
-        "<f4" => file
-            .into_vec::<f32>()
-            .unwrap()
-            .into_iter()
-            .map(f64::from)
-            .collect(),
-        "<f8" => file.into_vec::<f64>().unwrap(),
-        "<i4" => file
-            .into_vec::<i32>()
-            .unwrap()
-            .into_iter()
-            .map(f64::from)
-            .collect(),
-        other => panic!("{other}"),
-    };
-    Array { shape, values }
-}
-
-pub(crate) fn arrays(written: &Written) -> HashMap<String, Arrays> {
-    let mut all: HashMap<String, Arrays> = HashMap::new();
-    for (name, bytes) in written.arrays().unwrap() {
-        let name = name.trim_end_matches(".npy");
-        let (layer, role) = match name.rsplit_once('_') {
-            Some((layer, role)) if !name.starts_with("constant_") => (layer, role),
-            _ => (name, "weight"),
-        };
-        let arrays = all.entry(layer.to_owned()).or_default();
-        match role {
-            "k" => arrays.k = array(bytes),
-            "b" => arrays.b = array(bytes),
-            _ => arrays.weight = array(bytes),
-        }
-    }
-    all
-}
 
 /// The output of a graph for an input: channels, rows, columns.
 fn computed(graph: Graph, input: &dyn Fn(usize) -> i8) -> Vec<i8> {
@@ -95,7 +47,7 @@ pub(crate) fn executed(
     .unwrap();
     let network = Network::read(written.network_text().as_bytes(), &limits).unwrap();
     assert_eq!(errors(&best.text, Some(&network)), [""; 0]);
-    let arrays = arrays(&written);
+    let arrays = written.numbers().unwrap();
     let data = Data {
         network: Some(&network),
         weights: Some(WeightData::Given(&arrays)),

@@ -1,6 +1,5 @@
 //! Networks in half precision: what their schedules compute when they are executed.
 
-use crate::computed::arrays;
 use crate::onnx::{Graph, Node};
 use crate::{errors, machine, options};
 use chipless_gemini::{Data, Network, Schedule, WeightData, lower};
@@ -35,7 +34,7 @@ fn run_front(front: &Front, input: &[f32]) -> Vec<(Vec<u64>, Vec<f32>)> {
     .unwrap();
     let network = Network::read(written.network_text().as_bytes(), &limits).unwrap();
     assert_eq!(errors(&best.text, Some(&network)), [""; 0]);
-    let arrays = arrays(&written);
+    let arrays = written.numbers().unwrap();
     let data = Data {
         network: Some(&network),
         weights: Some(WeightData::Given(&arrays)),

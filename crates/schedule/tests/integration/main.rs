@@ -3,6 +3,7 @@
 mod bounds;
 mod busy;
 mod calibrated;
+mod compared;
 mod computed;
 mod determinism;
 mod emission;

@@ -2,7 +2,8 @@
 
 use crate::failure::Failure;
 use crate::files;
-use chipless::npy;
+use chipless::npy::{self, Numbers};
+use chipless_schedule::compare::Inputs;
 use chipless_schedule::compute::Map;
 use chipless_schedule::front::{Front, Input, Layout};
 use std::io::{Cursor, Read as _};
@@ -14,22 +15,17 @@ const MOST_IMAGES: usize = 1000;
 /// Bytes of an array, at most.
 const MOST_BYTES: u64 = 4 << 30;
 
-/// Images of uniform random numbers from −1 to 1: for each, the inputs in order.
-pub(super) fn random(front: &Front, seed: u64) -> Vec<Vec<Map>> {
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let image = front.inputs.iter().map(|input| {
-        let extents = input.extents.map(|extent| extent as usize);
-        let count = extents.iter().product();
-        Map {
-            extents,
-            values: (0..count).map(|_| 2.0 * rng.f32() - 1.0).collect(),
-        }
-    });
-    vec![image.collect()]
+/// What a network is calibrated with.
+#[derive(Default)]
+pub(super) struct Samples {
+    /// For each image, the inputs in order.
+    pub(super) images: Vec<Vec<Map>>,
+    /// The first image, as the model has its inputs.
+    pub(super) first: Inputs,
 }
 
 /// Images of a file or directory. `names` are those of the model's inputs, in order.
-pub(super) fn read(path: &Path, front: &Front, names: &[String]) -> Result<Vec<Vec<Map>>, Failure> {
+pub(super) fn read(path: &Path, front: &Front, names: &[String]) -> Result<Samples, Failure> {
     let arrays = if path.is_dir() {
         directory(path)?
     } else {
@@ -37,11 +33,12 @@ pub(super) fn read(path: &Path, front: &Front, names: &[String]) -> Result<Vec<V
     };
     let wrong = |text: String| Failure::unreadable(path.display(), text);
     let mut inputs: Vec<Vec<Map>> = Vec::new();
+    let mut first = Inputs::new();
     for (number, input) in front.inputs.iter().enumerate() {
-        let name = names.get(number).map_or(&*input.name, |name| name);
+        let model_name = names.get(number).map_or(&*input.name, |name| name);
         let mut own: Vec<_> = arrays
             .iter()
-            .filter(|(known, _)| *known == input.name || known == name)
+            .filter(|(known, _)| *known == input.name || known == model_name)
             .collect();
         // With one input, every array is for it.
         if own.is_empty() && front.inputs.len() == 1 {
@@ -50,7 +47,7 @@ pub(super) fn read(path: &Path, front: &Front, names: &[String]) -> Result<Vec<V
         if own.is_empty() {
             let known: Vec<&str> = arrays.iter().map(|(name, _)| &**name).collect();
             return Err(wrong(format!(
-                "expected an array `{name}` for the input of this name, found {}",
+                "expected an array `{model_name}` for the input of this name, found {}",
                 if known.is_empty() {
                     "no arrays".to_owned()
                 } else {
@@ -60,8 +57,12 @@ pub(super) fn read(path: &Path, front: &Front, names: &[String]) -> Result<Vec<V
         }
         let mut images = Vec::new();
         for (name, bytes) in own {
-            let found = split(input, bytes).map_err(|text| wrong(format!("`{name}`: {text}")))?;
-            images.extend(found);
+            let wrong = |text| wrong(format!("`{name}`: {text}"));
+            let numbers = npy::numbers(bytes).map_err(wrong)?;
+            images.extend(split(input, &numbers).map_err(wrong)?);
+            first
+                .entry(model_name.to_owned())
+                .or_insert_with(|| first_of(input, &numbers));
         }
         images.truncate(MOST_IMAGES);
         inputs.push(images);
@@ -75,7 +76,22 @@ pub(super) fn read(path: &Path, front: &Front, names: &[String]) -> Result<Vec<V
         )));
     }
     let image = |number: usize| inputs.iter().map(|images| images[number].clone()).collect();
-    Ok((0..count).map(image).collect())
+    Ok(Samples {
+        images: (0..count).map(image).collect(),
+        first,
+    })
+}
+
+/// The first image of an array, with an axis of one in the place of that which counts images.
+fn first_of(input: &Input, numbers: &Numbers<'_>) -> (Vec<u64>, Vec<f64>) {
+    let each = input.extents.iter().product::<i64>() as u64;
+    let mut shape = numbers.shape.clone();
+    if shape.iter().product::<u64>() != each
+        && let Some(images) = shape.first_mut()
+    {
+        *images = 1;
+    }
+    (shape, numbers.reals(0, each as usize).collect())
 }
 
 /// The files of a directory that end in `.npy`, by name, in order.
@@ -133,8 +149,7 @@ fn archive(path: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
 }
 
 /// The images of an array, whose first axis counts them where it has more than one.
-fn split(input: &Input, bytes: &[u8]) -> Result<Vec<Map>, String> {
-    let numbers = npy::numbers(bytes)?;
+fn split(input: &Input, numbers: &Numbers<'_>) -> Result<Vec<Map>, String> {
     let extents = input.extents.map(|extent| extent as usize);
     let each: usize = extents.iter().product();
     let all: u64 = numbers.shape.iter().product();

@@ -43,7 +43,7 @@ pub(crate) fn compute(
                 activation: *activation,
             };
             match operation.operands[0].element {
-                ElementType::Float16 => conv.run::<f32>(storage)?,
+                ElementType::Float16 | ElementType::Float32 => conv.run::<f32>(storage)?,
                 ElementType::Int16 => conv.run::<i32>(storage)?,
                 _ => conv.run::<i16>(storage)?,
             }
@@ -222,6 +222,10 @@ impl Value for f32 {
         if element == ElementType::Float16 {
             for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(2)) {
                 *value = half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f32() + zero as f32;
+            }
+        } else if element == ElementType::Float32 {
+            for (value, bytes) in values.iter_mut().zip(bytes.as_chunks::<4>().0) {
+                *value = f32::from_le_bytes(*bytes) + zero as f32;
             }
         } else {
             for (value, byte) in values.iter_mut().zip(bytes) {

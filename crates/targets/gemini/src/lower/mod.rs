@@ -16,11 +16,13 @@ pub(crate) mod region;
 pub(crate) mod residents;
 mod tasks;
 mod weights;
+mod whole;
 
 pub use frames::Frames;
 pub use paced::Pace;
 pub(crate) use paced::paced;
 pub use pack::{Array, Arrays, WeightData};
+pub use whole::{Precision, whole};
 
 use crate::machine::Machine;
 use crate::network::Network;

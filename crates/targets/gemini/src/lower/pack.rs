@@ -10,6 +10,7 @@ use crate::schedule::DramOut;
 use chipless_kernels::cast::{Rounding, encode_f64};
 use chipless_model::{ElementType, Kind as ElementKind, SplitMix64};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Numbers of any type, row by row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -166,10 +167,42 @@ pub(crate) fn pack(
     arrays: &Arrays,
     is_packed: bool,
 ) -> Result<Vec<u8>, String> {
-    let Kind::Convolution { groups, weight, .. } = &operation.kind else {
+    if !matches!(operation.kind, Kind::Convolution { .. }) {
         return Err(format!(
             "layer `{layer}` ({}) has no weights, and transfer {} brings some",
             operation.name, out.transfer
+        ));
+    }
+    let (first, count) = (out.bounds.lower[1] as usize, out.bounds.shape()[1] as usize);
+    let packed = channels(layer, operation, arrays, first..first + count, is_packed)?;
+    if packed.len() as u64 != out.size {
+        let message = format!(
+            "transfer {} has {} bytes of weights, layer `{layer}` has {} for each of its {} output channels",
+            out.transfer,
+            out.size,
+            packed.len() / count.max(1),
+            operation.channels
+        );
+        return Err(message);
+    }
+    Ok(packed)
+}
+
+/// The weights of some output channels of a convolution, one channel after another.
+///
+/// # Errors
+/// Arrays of another shape than the layer says, numbers that its type does not have, channels that it does not have.
+pub(crate) fn channels(
+    layer: &str,
+    operation: &Operation,
+    arrays: &Arrays,
+    of: Range<usize>,
+    is_packed: bool,
+) -> Result<Vec<u8>, String> {
+    let Kind::Convolution { groups, weight, .. } = &operation.kind else {
+        return Err(format!(
+            "layer `{layer}` ({}) has no weights",
+            operation.name
         ));
     };
     let channels = (operation.operands[0].shape[1] / u64::from((*groups).max(1))) as usize;
@@ -201,19 +234,17 @@ pub(crate) fn pack(
     }
     let row = Row::of(*weight, channels, is_packed);
     let (size, padded) = (row.size, row.channels);
-    let (first, count) = (out.bounds.lower[1] as usize, out.bounds.shape()[1] as usize);
-    let bytes = taps * padded * size + row.parameters;
-    if first + count > total || bytes.saturating_mul(count) as u64 != out.size {
-        let message = format!(
-            "transfer {} has {} bytes of weights, layer `{layer}` has {bytes} for each of its {total} output channels",
-            out.transfer, out.size
-        );
-        return Err(message);
+    if of.end > total {
+        return Err(format!(
+            "layer `{layer}`: expected output channels up to {total}, found {}",
+            of.end
+        ));
     }
+    let bytes = taps * padded * size + row.parameters;
     let parameters = parameters(operation, arrays);
-    let mut packed = vec![0; bytes * count];
+    let mut packed = vec![0; bytes * of.len()];
     let mut taken = vec![0.0; padded];
-    for (k, packed) in (first..first + count).zip(packed.chunks_exact_mut(bytes)) {
+    for (k, packed) in of.zip(packed.chunks_exact_mut(bytes)) {
         let all = &arrays.weight.values[k * channels * taps..][..channels * taps];
         if let Some((at, want)) = all
             .iter()

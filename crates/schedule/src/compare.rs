@@ -1,0 +1,393 @@
+//! How far the numbers of a schedule are from those of the network in floating point.
+//!
+//! The schedule is executed. Beside it the network is computed twice without a schedule, layer by layer: as it is stored, and in single
+//! precision. The outputs of the first two are compared with the third; the layers of the second show where resolution is lost.
+
+use crate::emit::Written;
+use crate::front::{Declared, Element, Front, Input, Layout, Source};
+use chipless_gemini::lower::{Precision, whole};
+use chipless_gemini::{Data, Network, Schedule, WeightData};
+use chipless_kernels::cast::{Rounding, decode_f64, encode_f64};
+use chipless_model::{ElementType, Limits, Port, Program, Storage};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Numbers of the inputs that are given, by the model's names, row by row.
+pub type Inputs = BTreeMap<String, (Vec<u64>, Vec<f64>)>;
+
+/// The schedule's outputs beside those of the network in floating point.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct Comparison {
+    /// Output by output.
+    pub outputs: Vec<Difference>,
+    /// Layers whose numbers are stored too coarsely.
+    pub layers: Vec<Loss>,
+}
+
+/// How far an output is from the network's.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct Difference {
+    /// The model's name of the output.
+    pub name: String,
+    /// Cosine of the angle between both; absent where one of them is zero.
+    pub cosine: Option<f64>,
+    /// Norm of the difference, divided by the norm of the network's output; absent where that is zero and the difference is not.
+    pub relative_error: Option<f64>,
+}
+
+/// A layer that loses its numbers.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct Loss {
+    /// The layer.
+    pub layer: String,
+    /// How many different values its result takes as stored.
+    pub levels: usize,
+    /// How many of its elements are cut off at the end of the range, as a share.
+    pub saturated: f64,
+}
+
+/// A result with at most so many values is too coarse, if the network's has more than [`FINE`].
+const COARSE: usize = 4;
+/// See [`COARSE`].
+const FINE: usize = 32;
+/// A share of elements beyond the range that is too large.
+const CUT_OFF: f64 = 0.01;
+
+/// Maps as one run left them, by the name of their layer.
+type Maps = HashMap<String, Vec<f64>>;
+
+/// Executes a schedule and compares it with a network.
+///
+/// # Errors
+/// Inputs of another name or shape, networks whose outputs do not correspond, what cannot be executed.
+pub fn compare(
+    (front, written, schedule): (&Front, &Written, &str),
+    float: &Front,
+    given: &Inputs,
+    seed: u64,
+) -> Result<Comparison, String> {
+    let limits = Limits::default();
+    let inputs = inputs(front, written, float, given, seed)?;
+    let own = Written::of(float, 1, true)?;
+    let precise = computed(&own, Precision::Single, &limits, &|at| {
+        Ok(inputs[at].clone())
+    })?;
+    let stored = |at: usize| stored_input((front, written, float), at, &inputs[at]);
+    let coarse = computed(written, Precision::Stored, &limits, &stored)?;
+    let executed = executed(written, schedule, &limits, &stored)?;
+    let mut outputs = Vec::new();
+    for (at, (name, _)) in own.stored_outputs.iter().enumerate() {
+        let declared = float.declared.get(at);
+        let called = declared.map_or(name, |declared| &declared.name);
+        let (of, how) = (written.stored_outputs.get(at))
+            .ok_or_else(|| format!("the output `{called}` is not in the schedule"))?;
+        // The schedule calls an output as the model does, where the front-end file says how.
+        let declared = front.declared.get(at).map(|declared| &declared.name);
+        let values = declared
+            .and_then(|name| executed.get(name))
+            .or_else(|| executed.get(of))
+            .ok_or_else(|| format!("the schedule does not write the output `{called}`"))?;
+        let whole = declared_integer(float.declared.get(at));
+        let real = |v: &f64| match whole {
+            Some(offset) if front.bits() == 8 => v + offset,
+            _ => (v - how.zero) * how.scale,
+        };
+        let real: Vec<f64> = values.iter().map(real).collect();
+        let layout = front.outputs[at].pieces.first().map(|piece| piece.source);
+        let layout = match layout {
+            Some(Source::Layer(layer)) => front.operations[layer].layout,
+            _ => Layout::Map,
+        };
+        let real = from_stored(layout, front.outputs[at].extents, real).ok_or_else(|| {
+            format!("the output `{called}` has axes in an order that is not compared")
+        })?;
+        let expected = &precise[name];
+        if expected.len() != real.len() {
+            return Err(format!(
+                "the output `{called}` has {} elements in the network, {} in the schedule",
+                expected.len(),
+                real.len()
+            ));
+        }
+        outputs.push(difference(called, &real, expected));
+    }
+    let bounds = front.bits() == 8;
+    let layers = front.network.layers.iter().map(|layer| &layer.name);
+    let layers = layers
+        .filter_map(|name| loss(name, coarse.get(name)?, precise.get(name)?, bounds))
+        .collect();
+    Ok(Comparison { outputs, layers })
+}
+
+/// What stored integers of 8 bits lack, where the model itself has such integers.
+fn declared_integer(declared: Option<&Declared>) -> Option<f64> {
+    match declared?.element {
+        "int8" => Some(0.0),
+        "uint8" => Some(128.0),
+        _ => None,
+    }
+}
+
+fn difference(name: &str, found: &[f64], expected: &[f64]) -> Difference {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let (own, other) = (dot(found, found).sqrt(), dot(expected, expected).sqrt());
+    let apart = found.iter().zip(expected).map(|(a, b)| (a - b) * (a - b));
+    let apart = apart.sum::<f64>().sqrt();
+    let finite = |value: f64| value.is_finite().then_some(value);
+    Difference {
+        name: name.to_owned(),
+        cosine: finite(dot(found, expected) / (own * other)),
+        relative_error: if apart == 0.0 {
+            Some(0.0)
+        } else {
+            finite(apart / other)
+        },
+    }
+}
+
+/// Whether a layer's result, as stored, has too few values or is cut off.
+fn loss(name: &str, stored: &[f64], precise: &[f64], is_integer: bool) -> Option<Loss> {
+    let levels = |values: &[f64], most: usize| {
+        let mut seen = HashSet::new();
+        for value in values {
+            // Zeros of both signs are one value.
+            seen.insert((value + 0.0).to_bits());
+            if seen.len() > most {
+                break;
+            }
+        }
+        seen.len()
+    };
+    let ends: [f64; 2] = if is_integer {
+        [-128.0, 127.0]
+    } else {
+        [-65_504.0, 65_504.0]
+    };
+    let mut saturated = 0;
+    if stored.len() == precise.len() {
+        for end in ends {
+            let at_end = |value: &f64| value * end.signum() >= end.abs();
+            let pairs = || stored.iter().zip(precise).filter(|(s, _)| at_end(s));
+            let sizes = || pairs().map(|(_, p)| *p);
+            let (least, most) = sizes().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
+                (a.min(v), b.max(v))
+            });
+            // What an activation bounds is the same number for all; what the type cuts off is not.
+            if most - least > 0.1 * least.abs().max(most.abs()) {
+                saturated += pairs().count();
+            }
+        }
+    }
+    let found = Loss {
+        layer: name.to_owned(),
+        levels: levels(stored, FINE),
+        saturated: saturated as f64 / stored.len().max(1) as f64,
+    };
+    let coarse = found.levels <= COARSE && levels(precise, FINE) > FINE;
+    (coarse || found.saturated >= CUT_OFF).then_some(found)
+}
+
+/// Numbers for the inputs in the model's order of axes: what is given, and random ones in the range of the input.
+fn inputs(
+    front: &Front,
+    written: &Written,
+    float: &Front,
+    given: &Inputs,
+    seed: u64,
+) -> Result<Vec<Vec<f64>>, String> {
+    if front.inputs.len() != float.inputs.len() {
+        return Err("the schedule has other inputs than the network".to_owned());
+    }
+    let names: Vec<&str> = (float.inputs.iter())
+        .map(|input| {
+            input
+                .declared
+                .as_ref()
+                .map_or(input.name.as_str(), |d| &d.name)
+        })
+        .collect();
+    if let Some(name) = given.keys().find(|name| !names.contains(&name.as_str())) {
+        return Err(format!(
+            "expected the name of an input ({}), found `{name}`",
+            names.join(", ")
+        ));
+    }
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let of_input = |(at, input): (usize, &Input)| {
+        let count = input.extents.iter().product::<i64>() as usize;
+        if let Some((shape, values)) = given.get(names[at]) {
+            let expected: Vec<u64> = (input.declared.iter())
+                .flat_map(|declared| declared.shape.iter().map(|extent| *extent as u64))
+                .collect();
+            if *shape != expected {
+                return Err(format!(
+                    "the input `{}`: expected the shape {expected:?}, found {shape:?}",
+                    names[at]
+                ));
+            }
+            return Ok(values.clone());
+        }
+        let how = written.stored_inputs[at];
+        let random = |rng: &mut fastrand::Rng| match (input.element, front.inputs[at].quantisation)
+        {
+            // Indices and masks: both values are valid in every table.
+            (Element::Int16, _) => f64::from(rng.u8(0..2)),
+            (_, Some(_)) => (f64::from(rng.i8(..)) - how.zero) * how.scale,
+            _ => rng.f64() * 2.0 - 1.0,
+        };
+        if let Some(offset) = declared_integer(input.declared.as_ref()) {
+            let stored = (0..count).map(|_| f64::from(rng.i8(..)) + offset);
+            return Ok(stored.collect());
+        }
+        Ok((0..count).map(|_| random(&mut rng)).collect())
+    };
+    float.inputs.iter().enumerate().map(of_input).collect()
+}
+
+/// An input as the schedule stores it.
+fn stored_input(
+    (front, written, float): (&Front, &Written, &Front),
+    at: usize,
+    real: &[f64],
+) -> Result<Vec<f64>, String> {
+    let (input, how) = (&front.inputs[at], written.stored_inputs[at]);
+    let ordered = to_stored(input.layout, input.extents, real.to_vec()).ok_or_else(|| {
+        format!(
+            "the input `{}` has axes in an order that is not compared",
+            input.name
+        )
+    })?;
+    let whole = declared_integer(float.inputs[at].declared.as_ref());
+    let stored = |v: f64| match (input.element, whole) {
+        (Element::Int8, Some(offset)) => v - offset,
+        (Element::Int8, None) => ((v / how.scale + 0.5).floor() + how.zero).clamp(-128.0, 127.0),
+        _ => v,
+    };
+    Ok(ordered.into_iter().map(stored).collect())
+}
+
+/// Rows of an array become columns.
+fn exchanged(values: &[f64], rows: usize) -> Vec<f64> {
+    let columns = values.len() / rows.max(1);
+    let column = |x: usize| (0..rows).map(move |y| values[y * columns + x]);
+    (0..columns).flat_map(column).collect()
+}
+
+/// Elements in the model's order as channels, rows, columns.
+fn to_stored(layout: Layout, [_, rows, _]: [i64; 3], values: Vec<f64>) -> Option<Vec<f64>> {
+    match layout {
+        Layout::Map | Layout::Line | Layout::Vector => Some(values),
+        Layout::Sequence => Some(exchanged(&values, rows as usize)),
+        _ => None,
+    }
+}
+
+/// Channels, rows, columns in the model's order.
+fn from_stored(layout: Layout, [channels, ..]: [i64; 3], values: Vec<f64>) -> Option<Vec<f64>> {
+    match layout {
+        Layout::Map | Layout::Line | Layout::Vector => Some(values),
+        Layout::Sequence => Some(exchanged(&values, channels as usize)),
+        _ => None,
+    }
+}
+
+/// Numbers of the inputs by their place among those of the network.
+type Give<'g> = dyn Fn(usize) -> Result<Vec<f64>, String> + 'g;
+
+fn read(written: &Written, limits: &Limits) -> Result<Network, String> {
+    Network::read(written.network_text().as_bytes(), limits).map_err(|error| error.to_string())
+}
+
+/// Every map of a network, computed without a schedule: channels, rows, columns.
+fn computed(
+    written: &Written,
+    precision: Precision,
+    limits: &Limits,
+    give: &Give<'_>,
+) -> Result<Maps, String> {
+    let program = whole(
+        &read(written, limits)?,
+        &written.numbers()?,
+        precision,
+        limits,
+    )?;
+    let channels = |port: &Port| port.shape[3] as usize;
+    run(
+        &program,
+        limits,
+        &|port| {
+            let values = given(written, port, give)?;
+            Ok(exchanged(&values, channels(port)))
+        },
+        &|port, values| exchanged(&values, values.len() / channels(port).max(1)),
+    )
+}
+
+/// The outputs of a schedule, by their names in the program.
+fn executed(
+    written: &Written,
+    schedule: &str,
+    limits: &Limits,
+    give: &Give<'_>,
+) -> Result<Maps, String> {
+    let (network, arrays) = (read(written, limits)?, written.numbers()?);
+    let data = Data {
+        network: Some(&network),
+        weights: Some(WeightData::Given(&arrays)),
+    };
+    let schedule = Schedule::read(schedule).map_err(|error| error.to_string())?;
+    let machine = chipless_gemini::Machine::named("set").ok_or("the machine is missing")?;
+    let lowered = chipless_gemini::lower(&schedule, &data, &machine, limits);
+    let lowered = lowered.map_err(|finding| finding.message.clone())?;
+    run(
+        &lowered.program,
+        limits,
+        &|port| given(written, port, give),
+        &|_, values| values,
+    )
+}
+
+/// The numbers of a port, which has the name of the front-end file or the model's.
+fn given(written: &Written, port: &Port, give: &Give<'_>) -> Result<Vec<f64>, String> {
+    let at = written.input(&port.name);
+    give(at.ok_or_else(|| format!("the network has no input `{}`", port.name))?)
+}
+
+fn run(
+    program: &Program<'_>,
+    limits: &Limits,
+    give: &dyn Fn(&Port) -> Result<Vec<f64>, String>,
+    take: &dyn Fn(&Port, Vec<f64>) -> Vec<f64>,
+) -> Result<Maps, String> {
+    let mut storage = Storage::new(program, limits).map_err(|error| error.to_string())?;
+    for port in &program.interface.inputs {
+        let values = give(port)?;
+        let bytes = port.bytes().unwrap_or(0) as usize;
+        if values.len() * port.element.bits() as usize / 8 != bytes {
+            return Err(format!("the input `{}` has another size", port.name));
+        }
+        storage.set(port.buffer, Cow::Owned(encoded(port.element, &values)?));
+    }
+    let outcome = chipless_sim::run(
+        &chipless_sim::Verified::assume(program),
+        &mut chipless_sim::Functional::new(&mut storage),
+    );
+    outcome.end.map_err(|stop| format!("{stop:?}"))?;
+    let mut maps = Maps::new();
+    for port in &program.interface.outputs {
+        let bytes = storage.bytes(port.buffer);
+        let mut values = vec![0.0; bytes.len() * 8 / port.element.bits() as usize];
+        decode_f64(port.element, bytes, &mut values).map_err(|error| error.to_string())?;
+        maps.insert(port.name.clone(), take(port, values));
+    }
+    Ok(maps)
+}
+
+fn encoded(element: ElementType, values: &[f64]) -> Result<Vec<u8>, String> {
+    let mut bytes = vec![0; values.len() * element.bits() as usize / 8];
+    encode_f64(element, values, Rounding::NearestEven, &mut bytes)
+        .map_err(|error| error.to_string())?;
+    Ok(bytes)
+}

@@ -1,0 +1,108 @@
+//! Schedules beside the network in floating point.
+
+use crate::onnx::{Graph, Node};
+use crate::{machine, options};
+use chipless_schedule::compare::{Comparison, Inputs, compare};
+use chipless_schedule::emit::{Written, searched};
+use chipless_schedule::front::Front;
+use chipless_schedule::import::Shapes;
+use fastrand::Rng;
+use std::sync::atomic::AtomicBool;
+
+/// A network whose bounds grow with every layer while its numbers do not.
+fn deep(layers: usize) -> Graph {
+    let mut rng = Rng::with_seed(3);
+    let mut graph = Graph::default();
+    graph.input([16, 4, 4]);
+    let mut from = "input".to_owned();
+    for layer in 0..layers {
+        let weights: Vec<f32> = (0..256).map(|_| rng.f32() - 0.5).collect();
+        let weights = graph.floats(&[16, 16, 1, 1], &weights);
+        let (conv, relu) = (format!("conv{layer}"), format!("relu{layer}"));
+        graph.add(&Node::new("Conv", &conv, &[&from, &weights]));
+        graph.add(&Node::new("Relu", &relu, &[&conv]));
+        from = relu;
+    }
+    graph.output(&from);
+    graph
+}
+
+fn compared(front: &Front, float: &Front, given: &Inputs) -> Result<Comparison, String> {
+    let written = Written::of(front, 1, true).unwrap();
+    let of = (&front.network, &machine());
+    let never = AtomicBool::new(false);
+    let found = searched(&written, of, &options(40, 1, 1, 1), &never, &mut |_| {});
+    compare((front, &written, &found.unwrap().1.text), float, given, 5)
+}
+
+fn half(graph: Graph) -> Front {
+    chipless_schedule::import::read(&graph.bytes(), &Shapes::new(), &|_| None).unwrap()
+}
+
+#[test]
+fn half_precision_is_near_the_network() {
+    let front = half(deep(3));
+    let found = compared(&front, &front, &Inputs::new()).unwrap();
+    let [output] = &found.outputs[..] else {
+        panic!("{found:?}");
+    };
+    let error = output.relative_error.unwrap();
+    // It is rounded to 11 bits after every layer, and the reference is not.
+    assert!((1e-5..2e-3).contains(&error), "{error}");
+    assert!(output.cosine.unwrap() > 0.9999);
+    assert_eq!(found.layers, []);
+}
+
+#[test]
+fn layers_in_which_8_bits_lose_everything_are_named() {
+    let graph = || deep(24);
+    let front = chipless_schedule::onnx::read(&graph().bytes(), 1, &|_| None).unwrap();
+    let found = compared(&front, &half(graph()), &Inputs::new()).unwrap();
+    let names: Vec<&str> = found.layers.iter().map(|l| l.layer.as_str()).collect();
+    assert!(names.contains(&"conv20"), "{names:?}");
+    assert!(!names.contains(&"conv0"), "{names:?}");
+    assert!(found.outputs[0].relative_error.unwrap() > 0.5, "{found:?}");
+}
+
+#[test]
+fn layers_may_have_names_that_no_file_may_have() {
+    let mut graph = Graph::default();
+    graph.input([2, 4, 4]);
+    let weights = graph.floats(&[2, 2, 1, 1], &[0.5, 0.25, -0.5, 1.0]);
+    graph.add(&Node::new("Conv", "block/conv", &["input", &weights]));
+    graph.output("block/conv");
+    let front = half(graph);
+    let found = compared(&front, &front, &Inputs::new()).unwrap();
+    assert!(found.outputs[0].relative_error.unwrap() < 2e-3, "{found:?}");
+}
+
+#[test]
+fn numbers_beyond_the_range_of_half_precision_are_named() {
+    let mut graph = Graph::default();
+    graph.input([16, 4, 4]);
+    let factor = graph.floats(&[], &[30_000.0]);
+    graph.add(&Node::new("Mul", "large", &["input", &factor]));
+    graph.add(&Node::new("Mul", "larger", &["large", "large"]));
+    graph.output("larger");
+    let front = half(graph);
+    let found = compared(&front, &front, &Inputs::new()).unwrap();
+    assert_eq!(found.layers.len(), 1, "{found:?}");
+    assert!(found.layers[0].layer.starts_with("larger"), "{found:?}");
+    assert!(found.layers[0].saturated > 0.9, "{found:?}");
+}
+
+#[test]
+fn inputs_that_are_given_decide_the_numbers() {
+    let front = half(deep(2));
+    let given = |name: &str, shape: Vec<u64>, value: f64| {
+        let values = vec![value; shape.iter().product::<u64>() as usize];
+        Inputs::from([(name.to_owned(), (shape, values))])
+    };
+    let zeros = compared(&front, &front, &given("input", vec![1, 16, 4, 4], 0.0)).unwrap();
+    assert_eq!(zeros.outputs[0].relative_error, Some(0.0));
+    assert_eq!(zeros.outputs[0].cosine, None);
+    let name = compared(&front, &front, &given("x", vec![1, 16, 4, 4], 0.0)).unwrap_err();
+    assert!(name.contains("(input), found `x`"), "{name}");
+    let shape = compared(&front, &front, &given("input", vec![16], 0.0)).unwrap_err();
+    assert!(shape.contains("[1, 16, 4, 4], found [16]"), "{shape}");
+}
