@@ -202,6 +202,8 @@ impl From<Figure> for Objective {
 const SECONDS: f64 = 10.0;
 /// Multiplications of a network that is compared unasked, at most: some seconds.
 const MOST_COMPARED: i64 = 2_000_000_000;
+/// Bytes of a schedule that is executed for it, at most: some seconds as well.
+const MOST_EXECUTED: usize = 32 << 20;
 /// Images of a batch, at most.
 const LARGEST_BATCH: i64 = 1 << 16;
 
@@ -387,6 +389,13 @@ fn compared(
     if !is_asked && products > MOST_COMPARED {
         let text = format!(
             "it has {products} multiplications, more than {MOST_COMPARED}. Pass --input NAME=FILE.npy to compare all the same"
+        );
+        return skipped(&text);
+    }
+    if !is_asked && schedule.len() > MOST_EXECUTED {
+        let text = format!(
+            "its schedule has {} bytes, more than {MOST_EXECUTED}. Pass --input NAME=FILE.npy to compare all the same",
+            schedule.len()
         );
         return skipped(&text);
     }
