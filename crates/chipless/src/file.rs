@@ -187,6 +187,11 @@ impl OpenDocument<'_> {
         self.limits
     }
 
+    /// Why a run can time the program but not compute its values; `None` where it can do both.
+    pub fn times_only(&self) -> Option<&'static str> {
+        self.document.times_only()
+    }
+
     /// The text of the machine that runs of the program rest on; `None` where there is none.
     ///
     /// # Errors

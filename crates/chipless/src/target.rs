@@ -112,6 +112,11 @@ pub trait Document: Send + Sync {
         Ok(None)
     }
 
+    /// Why a run can time the program but not compute its values; `None` where it can do both.
+    fn times_only(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether the program depends on the data of a run: then each run needs a program of its own.
     fn depends_on_data(&self) -> bool {
         false

@@ -334,6 +334,14 @@ impl Document for Opened<'_> {
         self.options.machine_text(own, named.as_slice()).map(Some)
     }
 
+    fn times_only(&self) -> Option<&'static str> {
+        // Other dialects do not even say how transfers lay out their bytes.
+        let is_spec = self.document.schedule.dialect == Dialect::Spec;
+        (is_spec && self.network.is_none()).then_some(
+            "a schedule does not say what its layers compute: --network gives the front-end file",
+        )
+    }
+
     fn raw(&self) -> Node {
         self.document.raw()
     }

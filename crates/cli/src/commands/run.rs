@@ -198,8 +198,15 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
             let text = "expected no inputs with --timing-only: this program takes as long with any";
             return Err(Failure::misuse("--input", text));
         }
+        let times_only = document.times_only().filter(|_| !arguments.timing_only);
         // The process ends with it: to take it apart would be work for nobody.
         let lowered = ManuallyDrop::new(document.lower()?);
+        if let Some(why) = times_only {
+            if arguments.wants_values() {
+                return Err(Failure::new(FailureKind::Unsupported, &opened.path, why));
+            }
+            terminal::complain(&format!("{}: note: times only: {why}\n", opened.path));
+        }
         let mut findings = document.findings().to_vec();
         policy.apply(&opened.path, &mut findings);
         Session {
@@ -212,10 +219,23 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
             program: &lowered.program,
             notes: lowered.notes.clone(),
             attribution: OnceLock::new(),
+            timing_only: arguments.timing_only || times_only.is_some(),
             started,
         }
         .run()
     })
+}
+
+impl Arguments {
+    /// Whether something was asked for that only a run with data gives.
+    fn wants_values(&self) -> bool {
+        let compares = self.compare.as_deref();
+        !self.inputs.is_empty()
+            || self.output_dir.is_some()
+            || !self.dumps.is_empty()
+            || self.iospec.is_some()
+            || compares.is_some_and(|path| compared_with(path) == ComparedWith::Values)
+    }
 }
 
 /// What a run is compared with follows from what is given.
@@ -332,6 +352,8 @@ struct Session<'s, 'p> {
     notes: Vec<String>,
     /// The run taken apart, once somebody asks.
     attribution: OnceLock<Attribution>,
+    /// Whether nothing is computed: asked for, or all that can be done.
+    timing_only: bool,
     started: Instant,
 }
 
@@ -339,7 +361,7 @@ impl<'p> Session<'_, 'p> {
     fn run(&self) -> Result<Exit, Failure> {
         let program = self.program;
         if let Some(path) = &self.arguments.compare {
-            let expected = match (compared_with(path), self.arguments.timing_only) {
+            let expected = match (compared_with(path), self.timing_only) {
                 (ComparedWith::Trace, _) if program.target != "gemini" => Some(
                     "expected a directory, a .npy file or a schedule trace in .json: text is the form of Gemini's traces only",
                 ),
@@ -355,13 +377,13 @@ impl<'p> Session<'_, 'p> {
         if let Some(evidence) = self.arguments.evidence {
             diagnosis::demand(program, &self.opened.path, evidence)?;
         }
-        if self.arguments.timing_only {
+        if self.timing_only {
             // Names that the program does not have are misuse, here as with data.
             inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
         }
         let keep_time =
             || chipless_sim::run(&chipless_sim::Verified::assume(program), &mut TimingOnly);
-        match (self.arguments.timing_only, self.arguments.no_verify) {
+        match (self.timing_only, self.arguments.no_verify) {
             (true, true) => self.keep_time(keep_time()),
             (true, false) => {
                 // A timing run touches no data, so it may start before the proof is there.

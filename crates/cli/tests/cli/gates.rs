@@ -225,3 +225,21 @@ fn an_endless_device_is_refused_at_once() {
     let (code, _, err) = run(&["info", "/dev/zero"]);
     assert!(code == 2 && err.contains("a character device"), "{err}");
 }
+
+/// A schedule alone says when, not what.
+#[test]
+fn a_schedule_without_its_network_is_timed_and_says_so_first() {
+    let schedule = "fixtures/gemini/four_cores/schedule.json";
+    let (code, out, err) = run(&["run", schedule]);
+    assert!(code == 0 && out.contains("111 tasks"), "{out}{err}");
+    assert!(
+        err.contains("times only") && err.contains("--network"),
+        "{err}"
+    );
+    let (_, timed, _) = run(&["run", schedule, "--timing-only"]);
+    assert_eq!(out, timed);
+    for asked in [["--output-dir", "out"], ["--dump", "core0.pe"]] {
+        let (code, _, err) = run(&[&["run", schedule], &asked[..]].concat());
+        assert!(code == 2 && err.contains("--network"), "{err}");
+    }
+}
