@@ -76,10 +76,7 @@ pub trait Profiles {
 /// A program that can share a device with others.
 pub trait SharesDevice {
     /// Tiles that the program holds while it runs.
-    ///
-    /// # Errors
-    /// A program for a chip whose device nothing describes.
-    fn tiles(&self) -> Result<u32, Failure>;
+    fn tiles(&self) -> u32;
 
     /// The way of a queue's transfers to the memory of a device that describes one. `None`: they have a memory of their own.
     fn route(&self, queue: &str) -> Option<Route>;

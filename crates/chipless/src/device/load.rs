@@ -1,6 +1,5 @@
 //! Programs of files, ready to run on a device.
 
-use crate::capability::SharesDevice;
 use crate::failure::Failure;
 use crate::file::{File, OpenDocument, open};
 use crate::options::{Bytes, Options};
@@ -104,8 +103,6 @@ fn alone<'p, 'a>(
         }
     }
     let shares = document.capabilities().shares_device;
-    let tiles = shares.map(SharesDevice::tiles).transpose()?;
-    let tiles = tiles.map(u64::from);
     let queues = program.queues.iter();
     let routes: Vec<Option<Route>> = queues
         .map(|queue| shares.and_then(|shares| shares.route(&queue.name)))
@@ -118,7 +115,7 @@ fn alone<'p, 'a>(
         .map(|(resource, bytes)| (program.resources[resource].name.clone(), *bytes));
     let program = FileProgram {
         latency: timeline.end.0,
-        tiles,
+        tiles: shares.map(|shares| u64::from(shares.tiles())),
         levels,
         carried: carried.collect(),
         touches: Touches::of(program),

@@ -248,14 +248,8 @@ impl Document for Opened<'_> {
 }
 
 impl SharesDevice for Opened<'_> {
-    fn tiles(&self) -> Result<u32, Failure> {
-        let platform = self.document.platform();
-        if platform == chipless_npu::read::Platform::Npu3720 {
-            return Err(Failure::unsupported(format_args!(
-                "a program for {platform} on a device: nothing public describes the device around it; those for NPU4000 and NPU5010 share npu4's"
-            )));
-        }
-        Ok(self.document.tiles().into())
+    fn tiles(&self) -> u32 {
+        self.document.tiles().into()
     }
 
     /// Each DMA engine has a channel group with a port for each of its lists, so that ports 0 and 3 are in different groups.

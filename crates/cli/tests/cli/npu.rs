@@ -280,17 +280,3 @@ fn a_profile_of_npu3720_has_workloads_and_transfers() {
     }
     assert_eq!(buffer.len() % 64, 0);
 }
-
-#[test]
-fn a_program_for_npu3720_has_no_device() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("load.yaml");
-    let blob = fixtures().join("conv_leaky_3720/program.blob");
-    let text = format!(
-        "machine: npu4\nduration: 1ms\ncontexts: {{a: {{process: 1}}}}\nstreams:\n  - {{name: a, context: a, program: {}, arrivals: {{every: 1ms}}}}\n",
-        blob.display()
-    );
-    std::fs::write(&path, text).expect("a file");
-    let (code, _, said) = crate::support::run(&["device", path.to_str().expect("a plain path")]);
-    assert!(code == 2 && said.contains("NPU3720"), "{code} {said}");
-}
