@@ -10,7 +10,9 @@ pub struct TlbCounts {
     pub lookups: u64,
     /// Of these, found.
     pub hits: u64,
-    /// Of these, walked.
+    /// Of those found, the ones whose walk was still under way, so that the transfer waited for it.
+    pub late_hits: u64,
+    /// Of the pages looked up, walked.
     pub misses: u64,
     /// Translations fetched before they were asked for.
     pub prefetches: u64,
@@ -20,6 +22,7 @@ impl std::ops::AddAssign for TlbCounts {
     fn add_assign(&mut self, other: TlbCounts) {
         self.lookups += other.lookups;
         self.hits += other.hits;
+        self.late_hits += other.late_hits;
         self.misses += other.misses;
         self.prefetches += other.prefetches;
     }
@@ -118,6 +121,7 @@ impl Mmu {
             self.counts.lookups += 1;
             let ready = if let Some(ready) = self.touch(space.process, page) {
                 self.counts.hits += 1;
+                self.counts.late_hits += u64::from(ready > look_up.now);
                 ready
             } else {
                 self.counts.misses += 1;

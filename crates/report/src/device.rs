@@ -103,8 +103,8 @@ pub fn text(report: &Report, paint: Paint) -> String {
     ));
     if d.tlb.lookups > 0 {
         text.push_str(&format!(
-            "  TLB: {} look-ups, {} misses, {} prefetched\n",
-            d.tlb.lookups, d.tlb.misses, d.tlb.prefetches
+            "  TLB: {} look-ups, {} misses, {} hits that waited for their walk, {} prefetched\n",
+            d.tlb.lookups, d.tlb.misses, d.tlb.late_hits, d.tlb.prefetches
         ));
     }
     if d.cache.accesses > 0 {

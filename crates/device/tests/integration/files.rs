@@ -177,6 +177,14 @@ fn walks_come_before_a_task_and_prefetch_takes_their_slots() {
     // The page behind is on its way from the same instant on, in a slot of its own or behind the first walk.
     assert_eq!(time(&with(true, 2)), 2 * 400_000 + plain - 106_400);
     assert_eq!(time(&with(true, 1)), 3 * 400_000 + 106_400);
+    // With a slot of its own, the first of two hits comes in time, and the second one, whose walk began with the first, too late.
+    let hits = |figures: &Figures| {
+        together(&[&one], 1, figures, |found| {
+            (found.tlb().hits, found.tlb().late_hits)
+        })
+    };
+    assert_eq!(hits(&with(true, 2)), (2, 1));
+    assert_eq!(hits(&with(true, 1)), (2, 2));
 }
 
 proptest! {
