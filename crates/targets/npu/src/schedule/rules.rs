@@ -13,6 +13,10 @@ chipless_model::rules! {
         "The media unit's descriptors are known by layout only; Chipless does not execute them."
         "Compile without the media pre-processing."
         "NPU4 work item, offset 8";
+    DMA_IN_CMX Unsupported Error Chipless "npu-unsupported-dma-in-cmx" "a DMA list goes on in CMX"
+        "Some kernels of release 2026.4.0 and later (scatter_update_dma, topk_dma, attention_dma and others) drive the DMA engines: a list waits at a descriptor in CMX that links to itself until the kernel gives it another link. What the kernel writes there is not known."
+        "Compile with another release, or without the operation."
+        "compiled programs; kernels of the vendor's library, by name";
     SHAVE_UNIT Unsupported Error Chipless "npu-unsupported-shave-unit" "work for one SHAVE of a tile alone"
         "The sub unit of a SHAVE's work item says which SHAVE of the tile takes it: 0 is any of the two. Programs whose SHAVEs have a list each (NPU_TURBO) number them; in other programs no compiler was seen to name one."
         "Compile with the default number of SHAVE queues, or with NPU_TURBO."

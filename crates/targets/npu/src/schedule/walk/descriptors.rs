@@ -37,7 +37,8 @@ impl Walk<'_, '_> {
         } else {
             TaskKind::DmaCmx
         };
-        let found = match address::resolve(self.image, address) {
+        let target = address::resolve(self.image, address);
+        let found = match target {
             Target::Section(section, offset) => match self.tasks.record(section, offset) {
                 Some(found) if found.kind == kind && found.unit == engine as usize => {
                     Some((section, offset, found.index))
@@ -47,19 +48,27 @@ impl Walk<'_, '_> {
             _ => None,
         };
         let Some((section, offset, index)) = found else {
-            let message = format!(
-                "{} goes on at {address:#x}, where no descriptor of task.dma.{engine}.{list} starts",
-                Unit::Dma {
-                    engine,
-                    list: Some(list)
-                }
-                .name()
-            );
-            self.report(
-                &rules::DMA_LINK,
-                Place::file().in_part(format!("task.dma.{engine}.{list}")),
-                message,
-            );
+            let unit = Unit::Dma {
+                engine,
+                list: Some(list),
+            };
+            let name = unit.name();
+            let (rule, message) = match target {
+                Target::Cmx { .. } => (
+                    &rules::DMA_IN_CMX,
+                    format!(
+                        "{name} goes on at {address:#x}, in CMX, where a kernel would write the next link: not supported"
+                    ),
+                ),
+                _ => (
+                    &rules::DMA_LINK,
+                    format!(
+                        "{name} goes on at {address:#x}, where no descriptor of task.dma.{engine}.{list} starts"
+                    ),
+                ),
+            };
+            let place = Place::file().in_part(format!("task.dma.{engine}.{list}"));
+            self.report(rule, place, message);
             return Resolved::Broken;
         };
         let bytes = Slice {
