@@ -12,8 +12,10 @@ use zip::ZipArchive;
 
 /// Images that are used, at most.
 const MOST_IMAGES: usize = 1000;
-/// Bytes of an array, at most.
+/// Bytes of all arrays together, at most.
 const MOST_BYTES: u64 = 4 << 30;
+
+const TOO_MANY: &str = "expected at most 4 GiB of arrays to calibrate with, found more";
 
 /// What a network is calibrated with.
 #[derive(Default)]
@@ -105,10 +107,14 @@ fn directory(path: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         }
     }
     found.sort();
+    let mut left = MOST_BYTES;
     let named = |file: std::path::PathBuf| {
+        let wrong = |error: String| Failure::unreadable(file.display(), error);
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        let bytes =
-            files::open(&file).map_err(|error| Failure::unreadable(file.display(), error))?;
+        let bytes = files::open(&file).map_err(wrong)?;
+        left = left
+            .checked_sub(bytes.len() as u64)
+            .ok_or_else(|| wrong(TOO_MANY.to_owned()))?;
         Ok((name.into_owned(), bytes.to_vec()))
     };
     found.into_iter().map(named).collect()
@@ -128,7 +134,7 @@ fn archive(path: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         ))
     };
     let mut archive = ZipArchive::new(Cursor::new(&bytes[..])).map_err(damaged)?;
-    let mut arrays = Vec::new();
+    let (mut arrays, mut left) = (Vec::new(), MOST_BYTES);
     for index in 0..archive.len() {
         let member = archive.by_index(index).map_err(damaged)?;
         let name = member.name().map_err(damaged)?.into_owned();
@@ -137,12 +143,12 @@ fn archive(path: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         };
         let mut array = Vec::new();
         member
-            .take(MOST_BYTES + 1)
+            .take(left + 1)
             .read_to_end(&mut array)
             .map_err(|error| wrong(format!("`{name}`: {error}")))?;
-        if array.len() as u64 > MOST_BYTES {
-            return Err(wrong(format!("`{name}` has more than {MOST_BYTES} bytes")));
-        }
+        left = left
+            .checked_sub(array.len() as u64)
+            .ok_or_else(|| wrong(TOO_MANY.to_owned()))?;
         arrays.push((name.to_owned(), array));
     }
     Ok(arrays)
