@@ -6,9 +6,7 @@ use crate::findings::Findings;
 use crate::footprint::{Accesses, Use};
 use crate::overlap::{Overlap, overlap};
 use crate::rules;
-use chipless_model::{
-    Action, BufferId, Direction, Finding, Pattern, PieceOrder, Program, Role, TaskId,
-};
+use chipless_model::{Action, Direction, Finding, Pattern, PieceOrder, Program, Role, TaskId};
 
 /// Pairs of patterns that are compared one by one; footprints with more are compared run by run.
 const PAIRS: usize = 1 << 12;
@@ -179,7 +177,8 @@ impl Race<'_, '_, '_> {
     }
 
     /// Whether two writes look like one transfer that was cut by tiles with common rows: same operation, sources in different
-    /// memories that are parts of one tensor, or at least the same steps.
+    /// memories that are parts of one tensor, or at least the same steps. Pieces without steps may differ in length, since those at the
+    /// edges of a tensor have fewer common rows: they then follow one another, and stand at the same address of each memory.
     fn is_duplicate(self, first: &Use, second: &Use, of_one_tensor: bool) -> bool {
         let Race { program, accesses } = self;
         let same_steps = |a: Strided<'_>, b: Strided<'_>| {
@@ -191,26 +190,41 @@ impl Race<'_, '_, '_> {
                     .all(|(a, b)| a.stride == b.stride)
         };
         let patterns = |entry: &Use| accesses.patterns(accesses.footprint_of(entry));
-        let sources = |entry: &Use| -> Vec<BufferId> {
+        let source = |entry: &Use| {
             let reads = accesses
                 .of(entry.task)
                 .map(|index| accesses.entry(index))
-                .filter(|e| e.direction == Direction::Read);
-            reads
-                .map(|e| accesses.footprint_of(e).buffer)
-                .filter(|b| program.buffers[*b].role == Role::Scratch)
-                .collect()
+                .filter(|e| e.direction == Direction::Read)
+                .filter(|e| program.buffers[accesses.footprint_of(e).buffer].role == Role::Scratch);
+            only(reads)
         };
-        let (a, b) = (sources(first), sources(second));
+        let (Some(a), Some(b)) = (source(first), source(second)) else {
+            return false;
+        };
         let alike = || {
             patterns(first).count() == patterns(second).count()
                 && patterns(first)
                     .zip(patterns(second))
                     .all(|(a, b)| same_steps(a, b))
         };
+        let consecutive = || {
+            let piece = |entry: &Use| {
+                let pattern = only(patterns(entry))?;
+                pattern.is_contiguous().then(|| pattern.extent())
+            };
+            let address = |read| piece(read).map(|(low, _)| low);
+            let (Some(one), Some(two)) = (piece(first), piece(second)) else {
+                return false;
+            };
+            (one.0 < two.0) == (one.1 < two.1)
+                && one.0 != two.0
+                && one.1 != two.1
+                && address(a).is_some_and(|at| address(b) == Some(at))
+        };
+        let memory = |read| program.buffers[accesses.footprint_of(read).buffer].memory;
         program.kernel(first.task).operation() == program.kernel(second.task).operation()
-            && (of_one_tensor || alike())
-            && matches!((&a[..], &b[..]), ([a], [b]) if program.buffers[*a].memory != program.buffers[*b].memory)
+            && (of_one_tensor || alike() || consecutive())
+            && memory(a) != memory(b)
     }
 
     fn too_hard(self, first: &Use, second: &Use, findings: &mut Findings) {
@@ -241,6 +255,12 @@ impl Race<'_, '_, '_> {
             None => finding.hint("no task of the program writes these bytes: look for a wrong address on either side"),
         }
     }
+}
+
+/// The item of an iterator that has one.
+fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    let item = items.next()?;
+    items.next().is_none().then_some(item)
 }
 
 /// The first common range of two lists of disjoint ranges in order.

@@ -62,6 +62,29 @@ fn copies_that_look_alike_race_unless_the_target_cuts_tensors_with_common_rows()
     );
 }
 
+/// Pieces of a tensor that was cut by tiles: those at its edges have fewer common rows. Bytes inside another transfer's are another tensor.
+#[test]
+fn pieces_of_different_lengths_are_duplicates_if_one_follows_the_other() {
+    let with = |second: &str| {
+        let (head, tail) = TWO_CORES
+            .rsplit_once("copy out [1:256] <- SB [1:256]")
+            .unwrap();
+        let text = format!(
+            "{}{second}{tail}",
+            head.replace("copy out [1:256]", "copy out [1:160]")
+                .replace("<- SB [1:256]", "<- SB [1:160]")
+        );
+        let found = codes(&text, |program| program.copies_halos = true);
+        (
+            found.contains(&"race-duplicate-write"),
+            found.contains(&"race-write-write"),
+        )
+    };
+    assert_eq!(with("copy out+128 [1:128] <- SB [1:128]"), (true, false));
+    assert_eq!(with("copy out+128 [1:128] <- SB+8 [1:128]"), (false, true));
+    assert_eq!(with("copy out+16 [1:128] <- SB [1:128]"), (false, true));
+}
+
 /// Either of two transfers that put the same rows somewhere may come last. Where one of them has bytes that nobody has written, the output may be these.
 #[test]
 fn what_is_in_doubt_in_one_of_two_duplicates_stays_so() {
