@@ -219,6 +219,17 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
     Ok(machine.to_string())
 }
 
+/// The figures of a section, as changes of the figures that they are named after: `dma.latency=276.0`. `None`: there is no such section.
+pub(crate) fn section(text: &str, name: &str) -> Option<Vec<String>> {
+    let machine: toml::Table = toml::from_str(text).ok()?;
+    let keys = keys(name, machine.get(name)?);
+    let change = |key: &String| {
+        let figure = key.strip_prefix(name)?.strip_prefix('.')?;
+        Some(format!("{figure}={}", value(&machine, key)?))
+    };
+    Some(keys.iter().filter_map(change).collect())
+}
+
 /// A number with a unit, in the unit that the machine file gives for the figure. A whole number stays one where the figure `is_whole`.
 fn with_unit(text: &str, key: &str, value: &str, is_whole: bool) -> Result<toml::Value, String> {
     let figure = figures(text).into_iter().find(|figure| figure.key == key);

@@ -96,6 +96,28 @@ pub static COMMON: &[OptionSpec] = &[
     },
 ];
 
+/// The calibration whose figures stand in a machine file by themselves.
+const OWN_FIGURES: &str = "compiler";
+
+/// Which figures of the machine file count, of targets that have them from several sources.
+pub(crate) const CALIBRATION: OptionSpec = OptionSpec {
+    name: "calibration",
+    kind: OptionKind::Choice(&[
+        (
+            OWN_FIGURES,
+            "the vendor's cost model and its compiler's estimates",
+        ),
+        (
+            "silicon",
+            "fitted to published measurements, where the machine has such figures",
+        ),
+    ]),
+    value: "SOURCE",
+    help: "Time by the compiler's figures or by silicon's. The summary shows both",
+    commands: &["run", "debug", "report", "view", "diff"],
+    is_repeated: false,
+};
+
 /// The bytes of a file.
 pub type Bytes = Box<dyn Deref<Target = [u8]> + Send + Sync>;
 
@@ -320,7 +342,7 @@ impl Options {
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, Failure> {
         let (name, text) = self.base_machine(own, figures)?;
-        let given: Vec<String> = self.values("set").map(str::to_owned).collect();
+        let given = self.changes(&text)?;
         let changed = machine::with_figures(&text, &given, false)?;
         let machine = match read(&changed) {
             // Some figures take whole numbers only.
@@ -335,7 +357,7 @@ impl Options {
     /// The text of that machine.
     pub(crate) fn machine_text(&self, own: &str, figures: &[String]) -> Result<String, Failure> {
         let (_, text) = self.base_machine(own, figures)?;
-        let given: Vec<String> = self.values("set").map(str::to_owned).collect();
+        let given = self.changes(&text)?;
         machine::with_figures(&text, &given, false)
     }
 
@@ -346,6 +368,23 @@ impl Options {
         }
         let text = machine::with_figures(own, figures, false)?;
         Ok(("--set".to_owned(), text))
+    }
+
+    /// The changes of a machine that were asked for: the figures of a calibration, which is a section of the machine file where it is not
+    /// that of the figures themselves, then those of `--set`.
+    fn changes(&self, machine: &str) -> Result<Vec<String>, Failure> {
+        let section = self.value(CALIBRATION.name).filter(|n| *n != OWN_FIGURES);
+        let mut changes = match section.map(|section| (section, machine::section(machine, section)))
+        {
+            Some((section, None)) => {
+                let text = format!("expected a machine with a section [{section}], found none");
+                return Err(Failure::misuse("--calibration", text));
+            }
+            Some((_, Some(figures))) => figures,
+            None => Vec::new(),
+        };
+        changes.extend(self.values("set").map(str::to_owned));
+        Ok(changes)
     }
 
     /// Targets that have all the options that were given and that not every target has; empty where there are none.

@@ -63,6 +63,8 @@ pub struct Program<'a> {
     /// Which tasks make one tensor together, where tensors are made whole before they are read; `None` where programs update
     /// tensors in place.
     pub tensors: Option<Tensors>,
+    /// From when on tasks may start: what the machine takes before the first.
+    pub start: Time,
     /// When the program reports that it is done; `None`: when all tasks are.
     pub completion: Option<ConfigurationId>,
     /// Names of the parts of the file that locations point into.

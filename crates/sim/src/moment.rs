@@ -71,7 +71,8 @@ impl Moment {
     /// the run. It costs what a timing run costs, and runs that nobody asks pay nothing.
     pub fn of(program: &Verified<'_, '_>, order: Order, effect: usize) -> Moment {
         let mut world = World::default();
-        let placed = world.place(program, order, Until(effect), &mut (), Time::ZERO);
+        let start = program.program().start;
+        let placed = world.place(program, order, Until(effect), &mut (), start);
         let mut stopped = placed.is_err();
         while !stopped && world.next().is_some() {
             stopped = world.step(&mut ()).is_err();

@@ -216,7 +216,7 @@ pub fn run(program: &Verified<'_, '_>, effects: &mut impl Effects) -> Outcome {
 pub fn run_in(program: &Verified<'_, '_>, order: Order, effects: &mut impl Effects) -> Outcome {
     let mut world = World::default();
     let mut stopped = world
-        .place(program, order, effects, &mut (), Time::ZERO)
+        .place(program, order, effects, &mut (), program.program().start)
         .err();
     while stopped.is_none() && world.next().is_some() {
         stopped = world.step(&mut ()).err();

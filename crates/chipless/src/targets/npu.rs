@@ -4,17 +4,17 @@ use crate::capability::{
     Capabilities, Capability, NamesNodes, Planned, Profiles, SharesDevice, ShowsRegisters,
 };
 use crate::failure::Failure;
-use crate::options::{Input, OptionKind, OptionSpec, Options};
+use crate::options::{CALIBRATION, Input, OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Source, Target};
 use chipless_device::Route;
-use chipless_model::{Finding, Info, Node, Program, Rule, TaskId, Value};
+use chipless_model::{Finding, Info, Node, Program, Rule, TaskId, Time, Value};
 use chipless_npu::names::{Model, Trace};
 use chipless_npu::profiling::Profiling;
 use chipless_npu::registers::{self, Structure};
 use chipless_npu::{Image, KernelTable, Machine};
 use chipless_report::registers::{Descriptor, Field};
 use chipless_report::schedule_trace::{Schedule, Slice};
-use chipless_sim::Timeline;
+use chipless_sim::{Timeline, TimingOnly, Verified};
 use std::sync::OnceLock;
 
 /// The target.
@@ -59,6 +59,7 @@ static OPTIONS: &[OptionSpec] = &[
         commands: NAMED,
         is_repeated: false,
     },
+    CALIBRATION,
 ];
 
 impl Target for Npu {
@@ -138,25 +139,26 @@ impl<'f> Opened<'f> {
     }
 
     fn options(&self) -> Result<chipless_npu::Options, Failure> {
+        self.options_of(self.options)
+    }
+
+    fn options_of(&self, options: &Options) -> Result<chipless_npu::Options, Failure> {
         let mut kernels = KernelTable::default();
-        if let Some(table) = self.options.file("kernel-table")? {
+        if let Some(table) = options.file("kernel-table")? {
             kernels
                 .extend_from_toml(table.text()?)
                 .map_err(|error| Failure::unreadable(&table.name, error))?;
         }
-        for entry in self.options.values("kernel") {
+        for entry in options.values("kernel") {
             kernels
                 .insert_entry(entry)
                 .map_err(|error| Failure::misuse("--kernel", error))?;
         }
         Ok(chipless_npu::Options {
-            machine: self
-                .options
-                .machine(self.own_machine(), &[], Machine::from_toml)?,
+            machine: options.machine(self.own_machine(), &[], Machine::from_toml)?,
             kernels,
-            limits: self.options.limits.clone(),
-            names: self
-                .options
+            limits: options.limits.clone(),
+            names: options
                 .file("names")?
                 .map(|file| {
                     Trace::read(&file.bytes).map_err(|error| Failure::unreadable(&file.name, error))
@@ -171,6 +173,19 @@ impl<'f> Opened<'f> {
         let (_, text) =
             chipless_npu::MACHINES[generation.map_or(0, |generation| generation.machine)];
         text
+    }
+
+    /// What the program takes by another calibration; `None` where its machine has no such figures.
+    fn latency_by(&self, calibration: &str) -> Result<Option<Time>, Failure> {
+        let mut options = self.options.clone();
+        options.set(CALIBRATION.name, calibration)?;
+        let Ok(options) = self.options_of(&options) else {
+            return Ok(None);
+        };
+        let program = chipless_npu::lower(&self.document, self.image()?, &options)
+            .map_err(Failure::program)?;
+        let run = chipless_sim::run(&Verified::assume(&program), &mut TimingOnly);
+        Ok(run.end.is_ok().then_some(run.timeline.end))
     }
 
     /// What to say where names that the user gave reach few tasks or none.
@@ -233,6 +248,33 @@ impl Document for Opened<'_> {
             .map_err(Failure::program)?;
         let notes = self.names_note(&options, &program).into_iter().collect();
         Ok(Lowered { program, notes })
+    }
+
+    /// The latency by each calibration, where one was asked for.
+    fn facts(&self, _program: &Program<'_>, timeline: &Timeline) -> Result<Vec<Node>, Failure> {
+        let (Some(asked), OptionKind::Choice(known)) =
+            (self.options.value(CALIBRATION.name), CALIBRATION.kind)
+        else {
+            return Ok(Vec::new());
+        };
+        let mut latencies = Vec::new();
+        for (name, _) in known {
+            let latency = if *name == asked {
+                Some(timeline.end)
+            } else {
+                self.latency_by(name)?
+            };
+            latencies.extend(latency.map(|latency| Node {
+                name: format!("{name}_ns"),
+                value: Some(Value::Number(latency.ns())),
+                ..Node::default()
+            }));
+        }
+        Ok(vec![Node {
+            name: "calibration".to_owned(),
+            children: latencies,
+            ..Node::default()
+        }])
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

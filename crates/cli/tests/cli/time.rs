@@ -173,6 +173,43 @@ fn what_cannot_be_compared_is_no_difference() {
     }
 }
 
+/// The two calibrations are two machines: each is what `--set` makes of the other's figures, and both are told.
+#[test]
+fn a_program_is_timed_by_the_compilers_figures_or_by_silicons() {
+    let npu = "fixtures/npu/conv3x3_nobias/program.blob";
+    let timed = |more: &[&str]| -> Value {
+        let all = [&["run", npu, "--timing-only", "--json"], more].concat();
+        serde_json::from_str(&done(&all)).unwrap()
+    };
+    let plain = timed(&[]);
+    let silicon = timed(&["--calibration", "silicon"]);
+    assert!(silicon["latency_ns"].as_f64() > plain["latency_ns"].as_f64());
+    assert_eq!(
+        silicon["calibration"],
+        json!({"compiler_ns": plain["latency_ns"], "silicon_ns": silicon["latency_ns"]})
+    );
+    let compiler = timed(&["--calibration", "compiler"]);
+    assert_eq!(compiler["latency_ns"], plain["latency_ns"]);
+    assert_eq!(compiler["calibration"], silicon["calibration"]);
+    // What starts an inference comes before its first task.
+    let late = timed(&["--calibration", "silicon", "--set", "inference.start=1ms"]);
+    let extra = late["latency_ns"].as_f64().unwrap() - silicon["latency_ns"].as_f64().unwrap();
+    assert!((extra - 850e3).abs() < 1e-6, "{extra}");
+    let (code, _, err) = run(&[
+        "run",
+        "fixtures/npu/conv_leaky_3720/program.blob",
+        "--calibration",
+        "silicon",
+    ]);
+    assert_eq!(
+        (code, &*err),
+        (
+            2,
+            "--calibration: expected a machine with a section [silicon], found none\n"
+        )
+    );
+}
+
 #[test]
 fn figures_are_changed_one_at_a_time() {
     let npu = "fixtures/npu/resblock/program.blob";

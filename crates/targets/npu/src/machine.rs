@@ -42,6 +42,11 @@ pub struct Machine {
     pub dpu: DpuFigures,
     /// SHAVE kernels.
     pub shave: ShaveFigures,
+    /// What an inference takes besides its tasks.
+    pub inference: Inference,
+    /// What figures are that silicon was measured to have, by their names. Whoever sets the machine up takes them or not.
+    #[serde(default)]
+    silicon: IgnoredAny,
     /// The device around the programs.
     #[serde(flatten)]
     device: BTreeMap<String, toml::Value>,
@@ -94,6 +99,10 @@ pub struct DmaFigures {
     pub bytes_per_cycle: f64,
     /// Bytes per second of all transfers together.
     pub ddr_bytes_per_second: f64,
+    /// Bytes per second of all transfers of constants together.
+    pub constant_bytes_per_second: f64,
+    /// Bytes per second of all transfers from the network's inputs and to its outputs together.
+    pub host_bytes_per_second: f64,
     /// Bytes per second of one transfer from DDR to DDR.
     pub ddr_to_ddr_bytes_per_second: f64,
     /// Bytes that an element of another size than 8 or 16 bits counts as.
@@ -108,10 +117,20 @@ pub struct DmaFigures {
     agents_per_tile: IgnoredAny,
 }
 
+/// What an inference takes besides its tasks.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inference {
+    /// Nanoseconds before its first task.
+    pub start: f64,
+}
+
 /// SHAVE kernels.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShaveFigures {
+    /// A factor on all times below.
+    pub scale: f64,
     /// MHz at which the times below hold.
     pub clock: f64,
     /// Kernels that `operations` does not name.
@@ -162,6 +181,14 @@ impl Machine {
                 "dma.ddr_to_ddr_bytes_per_second",
                 machine.dma.ddr_to_ddr_bytes_per_second,
             ),
+            (
+                "dma.constant_bytes_per_second",
+                machine.dma.constant_bytes_per_second,
+            ),
+            (
+                "dma.host_bytes_per_second",
+                machine.dma.host_bytes_per_second,
+            ),
             ("dma.path_clock", machine.dma.path_clock),
             ("shave.clock", machine.shave.clock),
         ];
@@ -182,6 +209,8 @@ impl Machine {
             machine.dma.fetch,
             machine.dma.synchronise,
             machine.dma.odd_element,
+            machine.shave.scale,
+            machine.inference.start,
         ]
         .into_iter()
         .chain(operations)

@@ -268,13 +268,15 @@ impl Workload {
         odd.then_some((self.input.size.z, multiple))
     }
 
-    /// Channels that it walks, where each output channel sees one input channel only.
+    /// Channels that it walks, where each output channel sees a window of one input channel only. A pool of single positions, which brings
+    /// them to a lookup table (NPU5010), is none: the compiler writes those of more than a thousand channels.
     pub(crate) fn channelwise(&self) -> Option<usize> {
         let is_channelwise = matches!(
             self.operation,
             Operation::Depthwise | Operation::MaxPool | Operation::AveragePool { .. }
         );
-        is_channelwise.then_some(self.channels)
+        let only_looks_up = self.lookup.is_some() && self.geometry.taps() == 1;
+        (is_channelwise && !only_looks_up).then_some(self.channels)
     }
 
     /// Tile offset of the weight table, where it has one.

@@ -286,6 +286,7 @@ impl<'i> Lowering<'_, 'i> {
         };
         let microseconds =
             cost.fixed + cost.per_byte * written as f64 + cost.per_input_byte * read as f64;
-        Time::from_ns(microseconds * 1e3 * machine.shave.clock / machine.clock.shave())
+        let clock = machine.shave.clock / machine.clock.shave();
+        Time::from_ns(microseconds * 1e3 * machine.shave.scale * clock)
     }
 }

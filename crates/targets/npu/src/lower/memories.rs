@@ -1,11 +1,11 @@
 //! Memories, their buffers, and the interface to the host.
 
-use super::{ELEMENT, LAYOUT, Lowering};
+use super::{ELEMENT, LAYOUT, Lowering, Narrower};
 use crate::address;
 use crate::info::{Edge, State, Tensor};
 use crate::read::Document;
 use crate::schedule::Control;
-use chipless_model::{Buffer, Interface, MemoryKind, Place, Port, Role};
+use chipless_model::{Buffer, Interface, MemoryKind, Place, Port, Role, Time};
 use std::borrow::Cow;
 
 impl Lowering<'_, '_> {
@@ -79,10 +79,18 @@ impl Lowering<'_, '_> {
         }
         let dma = &self.options.machine.dma;
         let per_transfer = dma.bytes_per_cycle * self.options.machine.clock.cmx() * 1e6;
-        let ddr = self
-            .build
-            .resource("ddr", dma.ddr_bytes_per_second, per_transfer);
+        let whole = dma.ddr_bytes_per_second;
+        let ddr = self.build.resource("ddr", whole, per_transfer);
         self.build.program.resources[ddr].off_chip = true;
+        // What is no narrower than DDR holds nothing up.
+        let mut narrower = |name, capacity| {
+            (capacity < whole).then(|| self.build.resource(name, capacity, per_transfer))
+        };
+        self.narrower = Narrower {
+            constants: narrower("ddr.constants", dma.constant_bytes_per_second),
+            host: narrower("ddr.host", dma.host_bytes_per_second),
+        };
+        self.build.program.start = Time::from_ns(self.options.machine.inference.start);
     }
 
     /// The network's inputs and outputs, whose sections [`Inference::read`] has found large enough.

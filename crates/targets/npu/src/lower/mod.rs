@@ -101,6 +101,7 @@ pub fn lower<'i>(
         cmx: Cmx::default(),
         parts: HashMap::new(),
         operations: HashMap::new(),
+        narrower: Narrower::default(),
         accumulators: Default::default(),
         continued: Default::default(),
         generation,
@@ -170,6 +171,17 @@ struct Cost {
     moved: u64,
     /// What they count as in time.
     counted: u64,
+    /// What they pass besides DDR.
+    narrower: Option<ResourceId>,
+}
+
+/// Parts of the path from and to DDR that are narrower than DDR, where the machine has them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Narrower {
+    /// Of constants.
+    constants: Option<ResourceId>,
+    /// Of the network's inputs and outputs.
+    host: Option<ResourceId>,
 }
 
 impl Cost {
@@ -179,6 +191,7 @@ impl Cost {
             fixed,
             moved: 0,
             counted: 0,
+            narrower: None,
         }
     }
 }
@@ -193,6 +206,8 @@ struct Lowering<'l, 'i> {
     parts: HashMap<usize, PartId>,
     /// SHAVE kernels met so far, by the place of their code.
     operations: HashMap<(u64, u64), shave::Identity>,
+    /// What some transfers pass besides DDR.
+    narrower: Narrower,
     /// Buffers of the DPUs' accumulators, by tile, where workloads are continued.
     accumulators: [Option<BufferId>; address::TILES as usize],
     /// The last workload of each DPU, if it is continued.
@@ -368,11 +383,12 @@ impl<'i> Lowering<'_, 'i> {
         let produces = barriers_of(task.posts).map(|b| Action::Produce(sync(b)));
         let actions = configures.chain(releases).chain(consumes).chain(produces);
         let signals: Vec<Signal> = actions.map(Signal::on_completion).collect();
-        let demand = Demand {
-            resource: ResourceId::from_raw(0),
+        let resources = [Some(ResourceId::from_raw(0)), cost.narrower];
+        let demands = resources.into_iter().flatten().map(|resource| Demand {
+            resource,
             bytes: cost.moved,
-        };
-        let demands: &[Demand] = if cost.moved > 0 { &[demand] } else { &[] };
+        });
+        let demands: Vec<Demand> = demands.filter(|demand| demand.bytes > 0).collect();
         if !matches!(task.description, Description::Dpu { .. }) {
             self.arrivals(&*kernel, &task.description, walked);
         }
@@ -394,7 +410,7 @@ impl<'i> Lowering<'_, 'i> {
             kernel,
             waits: &waits,
             signals: &signals,
-            demands,
+            demands: &demands,
             fixed: cost.fixed,
             location,
             label,
@@ -402,9 +418,10 @@ impl<'i> Lowering<'_, 'i> {
         match added {
             Ok(id) => {
                 self.ids[walked] = Some(id);
-                if cost.moved > 0 {
-                    self.build.program.counted.push(cost.counted);
-                }
+                // What is narrower than DDR is known from silicon, where bytes are bytes.
+                let counted = [cost.counted, cost.moved];
+                let counted = counted.iter().take(demands.len());
+                self.build.program.counted.extend(counted);
             }
             Err(error) => {
                 let finding = schedule::rules::LIMIT.at(place, error.to_string());

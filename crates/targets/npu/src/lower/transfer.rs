@@ -6,7 +6,7 @@ use crate::address::{self, Target};
 use crate::dma::{Descriptor, Operation};
 use crate::kernels::{self, Source, Transfer};
 use crate::schedule::Slice;
-use chipless_model::{Kernel, Place, Time};
+use chipless_model::{Kernel, Place, ResourceId, Role, Time};
 
 impl<'i> Lowering<'_, 'i> {
     pub(super) fn transfer(
@@ -120,8 +120,33 @@ impl<'i> Lowering<'_, 'i> {
             fixed,
             moved: descriptor.moved(),
             counted,
+            narrower: self.narrower(descriptor),
         };
         (Box::new(transfer), cost)
+    }
+
+    /// What a transfer passes besides DDR, where the machine has anything narrower.
+    fn narrower(&self, descriptor: &Descriptor) -> Option<ResourceId> {
+        let Operation::Move {
+            source,
+            destination,
+            ..
+        } = &descriptor.operation
+        else {
+            return None;
+        };
+        let role = |address| match address::resolve(self.image, address) {
+            Target::Section(section, _) => {
+                let buffer = self.buffers[section]?;
+                Some(self.build.program.buffers[buffer].role)
+            }
+            _ => None,
+        };
+        match (role(*source), role(*destination)) {
+            (Some(Role::Input), _) | (_, Some(Role::Output)) => self.narrower.host,
+            (Some(Role::Constant), _) => self.narrower.constants,
+            _ => None,
+        }
     }
 
     /// What the bytes of a transfer count as in time, as far as its own descriptor and the network's interface tell.
