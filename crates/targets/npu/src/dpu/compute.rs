@@ -50,6 +50,22 @@ impl Workload {
                 }
                 sums
             }
+            Operation::Reduce { weight, .. } => {
+                let weight = self.constant(weight)?;
+                let (window, mut sums) = (self.window(), sums());
+                let positions = window.out_x * window.out_y;
+                let mut of_channels = Room::take(positions * window.channels);
+                window::pool_sum(&window, &input, &mut of_channels, Update::Set)
+                    .map_err(refused)?;
+                let of_channels = of_channels.chunks(window.channels.max(1));
+                let boxes = sums.chunks_mut(self.geometry.outputs.max(1));
+                for (channels, outputs) in of_channels.zip(boxes) {
+                    let channels = channels.iter();
+                    let sum = channels.fold(T::Sum::default(), |sum, of_channel| sum + *of_channel);
+                    outputs.fill(T::scale(sum, weight));
+                }
+                sums
+            }
             Operation::Elementwise {
                 function,
                 scale_a,

@@ -86,6 +86,11 @@ impl Workload {
             }
             Operation::Depthwise => &figures.depthwise,
             Operation::AveragePool { .. } => &figures.average_pool,
+            // A convolution whose weights are one constant.
+            Operation::Reduce { .. } => {
+                taps *= self.geometry.channels as f64;
+                &figures.convolution
+            }
             Operation::MaxPool => &figures.max_pool,
             Operation::Elementwise { .. } => &figures.elementwise,
         };
@@ -105,7 +110,7 @@ impl Workload {
         let Axes { x, y, z } = self.geometry.extent();
         let (outputs, taps) = (x * y * z, self.geometry.taps());
         let each = match self.operation {
-            Operation::Convolution => 2 * taps * self.geometry.channels,
+            Operation::Convolution | Operation::Reduce { .. } => 2 * taps * self.geometry.channels,
             Operation::Depthwise | Operation::AveragePool { .. } => 2 * taps,
             Operation::MaxPool => taps,
             Operation::Elementwise { .. } => 1,
@@ -128,6 +133,7 @@ impl Workload {
             Operation::Depthwise => window("depthwise conv"),
             Operation::MaxPool => window("max pool"),
             Operation::AveragePool { .. } => window("average pool"),
+            Operation::Reduce { .. } => window("reduce sum"),
             Operation::Elementwise { function, .. } => Cow::from(match function {
                 Elementwise::Add => "eltwise add",
                 Elementwise::Subtract => "eltwise subtract",

@@ -73,8 +73,12 @@ impl Workload {
         }
         if !window.doubtful.contains(&true) {
             // All that is in doubt is among the weights.
-        } else if self.operation == Operation::Convolution {
-            let used = self.used_channels(table.as_deref(), known, window.channels);
+        } else if self.operation.sums_channels() {
+            let used = if self.uses_weights() {
+                self.used_channels(table.as_deref(), known, window.channels)
+            } else {
+                vec![true; window.channels]
+            };
             let pixel = |pixel: &[bool]| pixel.iter().zip(&used).any(|(d, used)| *d && *used);
             let pixels: Vec<bool> = window.doubtful.chunks(window.channels).map(pixel).collect();
             self.spread(&pixels, 1, |position, _| {

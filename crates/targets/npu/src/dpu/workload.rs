@@ -52,12 +52,22 @@ pub(super) enum Operation {
     MaxPool,
     /// The sum of the window times a constant: its bits, in the format of the weights.
     AveragePool { weight: u16 },
+    /// The sum of the window over all input channels times a constant, or of the squares (NPU5010: `REDUCESUM`, `REDUCEMEAN` and
+    /// `REDUCESUMSQUARE` of `openvinotoolkit/npu_compiler`).
+    Reduce { weight: u16, squares: bool },
     /// A function of `a · scale_a` and `b · scale_b`, with scales that are plain integers.
     Elementwise {
         function: Elementwise,
         scale_a: u16,
         scale_b: u16,
     },
+}
+
+impl Operation {
+    /// Whether every output channel sees every input channel.
+    pub(super) const fn sums_channels(self) -> bool {
+        matches!(self, Operation::Convolution | Operation::Reduce { .. })
+    }
 }
 
 /// What becomes of two operands: `elop_operation`, which is 0 up to NPU4000.
@@ -268,15 +278,13 @@ impl Workload {
         odd.then_some((self.input.size.z, multiple))
     }
 
-    /// Channels that it walks, where each output channel sees a window of one input channel only. A pool of single positions, which brings
-    /// them to a lookup table (NPU5010), is none: the compiler writes those of more than a thousand channels.
+    /// Channels that it walks, where each output channel sees one input channel only.
     pub(crate) fn channelwise(&self) -> Option<usize> {
         let is_channelwise = matches!(
             self.operation,
             Operation::Depthwise | Operation::MaxPool | Operation::AveragePool { .. }
         );
-        let only_looks_up = self.lookup.is_some() && self.geometry.taps() == 1;
-        (is_channelwise && !only_looks_up).then_some(self.channels)
+        is_channelwise.then_some(self.channels)
     }
 
     /// Tile offset of the weight table, where it has one.
@@ -346,7 +354,9 @@ impl Workload {
     pub(crate) fn mixed_formats(&self) -> Option<(ElementType, ElementType)> {
         let (first, second) = (self.input.format, self.weights.format);
         let is_mixed = match self.operation {
-            Operation::Elementwise { .. } | Operation::AveragePool { .. } => first != second,
+            Operation::Elementwise { .. }
+            | Operation::AveragePool { .. }
+            | Operation::Reduce { .. } => first != second,
             Operation::Convolution | Operation::Depthwise => {
                 first != second && second.kind() == Kind::Float
             }
@@ -403,6 +413,10 @@ impl Workload {
             (
                 self.uses_weights() && i.wt_plt_cfg == 3 && self.weights.format.bits() < 8,
                 "palettes of elements of less than a byte",
+            ),
+            (
+                matches!(self.operation, Operation::Reduce { squares: true, .. }),
+                "sums of squares (workload_operation 3)",
             ),
             (!self.starts_on_bytes(), "pixels that start inside a byte"),
             (
@@ -583,15 +597,18 @@ fn operation(i: &Invariant) -> Result<Operation, DecodeError> {
             scale_b: i.elop_scale_b as u16,
         }
     } else if i.pool_wt_rd_dis == 1 {
-        match i.workload_operation {
-            0 => Operation::AveragePool {
-                weight: i.pool_wt_data as u16,
+        let weight = i.pool_wt_data as u16;
+        match (i.workload_operation, i.dw_input) {
+            (0, 1) => Operation::AveragePool { weight },
+            (0 | 3, 0) => Operation::Reduce {
+                weight,
+                squares: i.workload_operation == 3,
             },
-            2 => Operation::MaxPool,
-            other => {
+            (2, _) => Operation::MaxPool,
+            (other, _) => {
                 return Err(DecodeError::new(
                     "workload_operation",
-                    "0 (average) or 2 (max) for a pool",
+                    "0 (average or sum), 2 (max) or 3 (sum of squares) without weights",
                     other,
                 ));
             }
@@ -672,10 +689,10 @@ fn geometry(
     let outputs = within("te_end_z", v.te_beg_z, u32::MAX, v.te_end_z)? + 1 - v.te_beg_z as usize;
     // The newer DPU leaves padded channels out where it writes.
     let channels = match stages {
-        PostStages::Float if operation != Operation::Convolution => channels.min(outputs),
+        PostStages::Float if !operation.sums_channels() => channels.min(outputs),
         _ => channels,
     };
-    if operation != Operation::Convolution && channels != outputs {
+    if !operation.sums_channels() && channels != outputs {
         return Err(DecodeError::new(
             "workload_size_z",
             format_args!("as many channels as the output box has, {outputs}"),

@@ -40,6 +40,7 @@ impl Workload {
                         self.multiplies_zeros(entry, known, &channels)
                     }
                     (Operation::Convolution, None) => false,
+                    (Operation::Reduce { .. }, _) => channels.iter().all(|is_zero| *is_zero),
                     _ => channels.get(channel).copied().unwrap_or(false),
                 }
         };

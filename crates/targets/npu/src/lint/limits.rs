@@ -36,7 +36,7 @@ chipless_model::rules! {
         "Pad the channels."
         "NPU4 DPU invariant, tensor_size_z; channel alignment of the NPU compiler";
     DEPTHWISE Fault Error Hardware "npu-dpu-depthwise-channels" "a depthwise or pooling workload of a number of channels that the DPU does not do at once"
-        "Where each output channel sees only its own input channel, the DPU works on 16, 32 or 64 channels of a workload. Pools of single positions that an NPU5 looks up in a table may have any number."
+        "Where each output channel sees only its own input channel, the DPU works on 16, 32 or 64 channels of a workload."
         "Cut the layer into workloads of 64, 32 and 16 channels."
         "NPU4 DPU; workload channels of depthwise convolution and pooling in the NPU compiler";
     FORMATS Unsupported Error Chipless "npu-unsupported-dpu-formats" "a DPU workload whose operands have formats that Chipless does not know together"

@@ -7,7 +7,7 @@ use super::tensor::{Call, Values};
 use chipless_kernels::wide;
 use chipless_model::Fault;
 
-/// Softmax or its logarithm along an axis.
+/// Softmax along an axis, its logarithm, or its numerators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Softmax {
     /// Memory dim, innermost 0.
@@ -21,9 +21,8 @@ impl Softmax {
         let x = call.floats(0)?;
         let around = call.around(&call.input(0)?.shape, self.axis)?;
         let used = around.size.saturating_sub(self.pad);
-        let is_log = call.operation == Operation::LogSoftmax;
         let mut results = vec![0.0; x.len()];
-        if around.inner == 1 && !is_log && used > 0 {
+        if around.inner == 1 && call.operation == Operation::Softmax && used > 0 {
             let lines = x.chunks(SIDE_BY_SIDE * around.size);
             for (x, results) in lines.zip(results.chunks_mut(SIDE_BY_SIDE * around.size)) {
                 softmax_lines(x, around.size, used, results);
@@ -36,10 +35,10 @@ impl Softmax {
             line().for_each(|at| results[at] = exp(x[at] - highest));
             let sum: f64 = line().map(|at| f64::from(results[at])).sum();
             for at in line() {
-                results[at] = if is_log {
-                    x[at] - highest - sum.ln() as f32
-                } else {
-                    results[at] / sum as f32
+                results[at] = match call.operation {
+                    Operation::LogSoftmax => x[at] - highest - sum.ln() as f32,
+                    Operation::ExpStabilized => results[at],
+                    _ => results[at] / sum as f32,
                 };
             }
         });

@@ -118,6 +118,8 @@ operations! {
     Erf "erf" UNARY;
     /// Exponential.
     Exp "exp" UNARY;
+    /// exp(x − the maximum along an axis): softmax before its division, which the DPU does.
+    ExpStabilized "exp-stabilized" UNARY;
     /// Quantises to a number of levels and back: x, input low, input high, output low, output high to y.
     FakeQuantize "fake-quantize" &[I, I, I, I, I, O];
     /// Rounding down.

@@ -243,7 +243,9 @@ impl Parameters {
                 })
             }
             Operation::ScatterElements => scalars::scatter_elements(reader, rank)?,
-            Operation::Softmax | Operation::LogSoftmax => scalars::softmax(reader, invocation)?,
+            Operation::Softmax | Operation::LogSoftmax | Operation::ExpStabilized => {
+                scalars::softmax(reader, invocation)?
+            }
             // Whether elements stay where they are in memory of the upper bounds: at these it is all the same.
             Operation::DynamicReshape => {
                 reader.choice("only the shape", &[false, true])?;

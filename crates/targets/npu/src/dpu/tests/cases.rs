@@ -180,6 +180,27 @@ fn average_pool_scales_the_sum() {
     assert_eq!(memory.get_halves(OUTPUT, 16), [3.0; 16]);
 }
 
+/// All channels of a position make one output: softmax divides by such sums (NPU5010).
+#[test]
+fn a_reduction_sums_the_channels() {
+    let mut task = Task::new().extents([2, 1, 48], [2, 1, 1]).average_pool(1.0);
+    task.invariant.dw_input = 0;
+    let mut memory = Memory::zeroed();
+    let pixels: Vec<f32> = (0..96).map(|n| if n < 48 { 1.0 } else { 2.0 }).collect();
+    memory.put_halves(INPUT, &pixels);
+    task.run(&mut memory).expect("runs");
+    assert_eq!(memory.get_halves(OUTPUT, 1), [48.0]);
+    assert_eq!(memory.get_halves(OUTPUT + 2, 1), [96.0]);
+    let workload = task.decode().expect("decodes");
+    assert_eq!(workload.operation(), "reduce sum 1x1 stride 1");
+    task.invariant.workload_operation = 3;
+    let unsupported = task.decode().expect("decodes").unsupported();
+    assert_eq!(
+        unsupported.as_deref(),
+        Some("sums of squares (workload_operation 3)")
+    );
+}
+
 #[test]
 fn addition_of_floats() {
     let task = Task::new().add();

@@ -197,7 +197,7 @@ fn values_that_mean_nothing_are_refused() {
             |t| t.invariant.workload_operation = 2,
         ),
         (
-            "workload_operation: expected 0 (average) or 2 (max) for a pool, found 1",
+            "workload_operation: expected 0 (average or sum), 2 (max) or 3 (sum of squares) without weights, found 1",
             |t| {
                 (t.invariant.pool_wt_rd_dis, t.invariant.workload_operation) = (1, 1);
             },

@@ -72,7 +72,7 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
     for tile in &mut memory.tiles {
         tile.fill(0xa5);
     }
-    let operation = choose.pick(&["convolution", "depthwise", "max", "average", "add"]);
+    let operation = choose.pick(&["convolution", "depthwise", "max", "average", "sum", "add"]);
     let mode = choose.pick(&[0, 0, 1, 1, 2, 5, 8, 3]);
     let float = matches!(mode, 0 | 5 | 8);
     let weight_mode = match (operation, float) {
@@ -109,7 +109,7 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
         },
     ];
     let channels = choose.pick(&[16, 8, 24, if odd { 13 } else { 40 }]);
-    let filters = if operation == "convolution" {
+    let filters = if matches!(operation, "convolution" | "sum") {
         choose.pick(&[16, 5, 24])
     } else {
         channels
@@ -153,9 +153,10 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
         "convolution" => {}
         "depthwise" => i.dw_input = 1,
         "max" => (i.pool_wt_rd_dis, i.workload_operation, i.dw_input) = (1, 2, 1),
-        "average" => {
+        "average" | "sum" => {
             (i.pool_wt_rd_dis, i.pool_wt_data) =
                 (1, u32::from(small(weight_mode, choose.below(9))));
+            i.dw_input = u32::from(operation == "average");
         }
         _ => {
             (i.elop_wload, i.act_offset0, i.tensor_start) = (1, 0, INPUT / 16);

@@ -165,7 +165,7 @@ fn element(task: &Task, reader: &mut Reader<'_>, x: u32, y: u32, z: u32) -> Vec<
     let (i, v) = (&task.invariant, &task.variant);
     let channel = z - v.te_beg_z;
     let max = i.pool_wt_rd_dis == 1 && i.workload_operation == 2;
-    let dense_convolution = i.elop_wload == 0 && i.pool_wt_rd_dis == 0 && i.dw_input == 0;
+    let all_channels = i.elop_wload == 0 && i.dw_input == 0;
     let act_zero = if max {
         0.0
     } else {
@@ -174,7 +174,7 @@ fn element(task: &Task, reader: &mut Reader<'_>, x: u32, y: u32, z: u32) -> Vec<
     let weight_zero = zero_point(i.wmode, i.mpe_wtbias);
 
     // The input channels that this output channel looks at, in the order of its weights.
-    let channels: Vec<u32> = if !dense_convolution {
+    let channels: Vec<u32> = if !all_channels {
         vec![v.workload_start_z + channel]
     } else if i.layer1_cmp_en == 1 || i.layer1_wt_sp_ins == 1 {
         let stored = if i.layer1_cmp_en == 1 { 4 } else { 16 };

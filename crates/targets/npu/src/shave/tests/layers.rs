@@ -29,6 +29,10 @@ fn softmax_and_its_logarithm() {
     // Padding takes no part: the last place is zero and the first two share everything.
     let padded = softmax(&[3, 1], 0, 1).floats(Operation::Softmax, &[float(&[2.0, 2.0, 50.0])]);
     assert_eq!(padded, [0.5, 0.5, 0.0]);
+    // Numerators are one at the maximum, and zero in the padding.
+    let numerators =
+        softmax(&[4, 1], 0, 1).floats(Operation::ExpStabilized, &[float(&[2.0, 3.0, 3.0, 50.0])]);
+    assert_close(&numerators, &[0.36788, 1.0, 1.0, 0.0]);
     // Exponents far beyond the range of binary32.
     let large = softmax(&[2], 0, 0).floats(Operation::Softmax, &[float(&[-65504.0, 65504.0])]);
     assert_eq!(large, [0.0, 1.0]);

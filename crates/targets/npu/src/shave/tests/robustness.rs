@@ -219,7 +219,9 @@ fn sample(operation: Operation) -> Block {
                 .float(0.0)
                 .float(0.0)
         }
-        Operation::LogSoftmax | Operation::Softmax => image(&[F16; 2]).words(&[1; 16]),
+        Operation::LogSoftmax | Operation::Softmax | Operation::ExpStabilized => {
+            image(&[F16; 2]).words(&[1; 16])
+        }
         Operation::Lrn => image(&[F16; 2])
             .float(0.5)
             .float(0.75)
