@@ -82,6 +82,13 @@ pub trait SharesDevice {
     fn route(&self, queue: &str) -> Option<Route>;
 }
 
+/// A program whose time, had it been compiled otherwise, follows roughly from its figures.
+pub trait Recompiles {
+    /// The changes of the machine, as `--set` takes them, that stand for another compilation: `tiles` for so many tiles, `precision` for
+    /// numbers of another type.
+    fn recompiled(&self, quantity: &str, value: &str) -> Result<Vec<String>, Failure>;
+}
+
 /// A program whose layers can be looked up in the model that it was compiled from.
 pub trait NamesNodes {
     /// Name and operation of the node that a layer comes from, where the user gave the model.
@@ -154,6 +161,7 @@ capabilities! {
     profiles: Profiles, "a profiling buffer", "run --profile";
     shares_device: SharesDevice, "a share of a device with tiles", "device";
     names_nodes: NamesNodes, "nodes of the model beside their tasks", "list --model";
+    recompiles: Recompiles, "times as if compiled otherwise", "run --what-if tiles=N";
     lists_assembly: ListsAssembly, "instructions of the compiler's assembly beside their tasks", "list --assembly";
 }
 

@@ -1,7 +1,8 @@
 //! Intel NPU blobs.
 
 use crate::capability::{
-    Capabilities, Capability, NamesNodes, Planned, Profiles, SharesDevice, ShowsRegisters,
+    Capabilities, Capability, NamesNodes, Planned, Profiles, Recompiles, SharesDevice,
+    ShowsRegisters,
 };
 use crate::failure::Failure;
 use crate::options::{CALIBRATION, Input, OptionKind, OptionSpec, Options};
@@ -98,6 +99,7 @@ impl Target for Npu {
             Capability::Profiles,
             Capability::SharesDevice,
             Capability::NamesNodes,
+            Capability::Recompiles,
         ]
     }
 
@@ -284,8 +286,44 @@ impl Document for Opened<'_> {
             profiles: Some(self),
             shares_device: Some(self),
             names_nodes: Some(self),
+            recompiles: Some(self),
             ..Capabilities::default()
         }
+    }
+}
+
+impl Recompiles for Opened<'_> {
+    /// The same tasks on fewer or more tiles take longer or shorter; those on 8-bit numbers have half the bytes, and half the taps at a time.
+    fn recompiled(&self, quantity: &str, value: &str) -> Result<Vec<String>, Failure> {
+        let refused = |expected: String| {
+            let text = format!("expected {quantity}={expected}, found \"{quantity}={value}\"");
+            Failure::misuse("--what-if", text)
+        };
+        if quantity == "precision" {
+            if value != "int8" {
+                return Err(refused("int8".to_owned()));
+            }
+            let narrow = 1.0 / self.options()?.machine.dpu.narrow;
+            let bytes = [
+                "clock.shave",
+                "dma.bytes_per_cycle",
+                "dma.ddr_bytes_per_second",
+                "dma.ddr_to_ddr_bytes_per_second",
+                "dma.constant_bytes_per_second",
+            ];
+            let halved = bytes.iter().map(|figure| format!("{figure}=2x"));
+            let dpu = [format!("clock.dpu={narrow}x")];
+            return Ok(dpu.into_iter().chain(halved).collect());
+        }
+        let most = self.document.generation().map_or(6, |known| known.tiles);
+        let tiles = value
+            .parse()
+            .ok()
+            .filter(|tiles| (1..=most).contains(tiles))
+            .ok_or_else(|| refused(format!("1 to {most}")))?;
+        let factor = f64::from(tiles) / f64::from(self.document.tiles().max(1));
+        let engines = ["clock.dpu", "clock.shave"];
+        Ok(engines.iter().map(|e| format!("{e}={factor}x")).collect())
     }
 }
 

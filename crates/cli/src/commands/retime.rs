@@ -2,33 +2,78 @@
 
 use super::Opened;
 use crate::failure::Failure;
-use chipless::Options;
-use chipless_model::Time;
-use chipless_report::why::{Ranked, WhatIf};
-use chipless_sim::{TimingOnly, Verified};
+use chipless::{Options, suggest};
+use chipless_model::{Program, Span, TaskId, Time};
+use chipless_report::attribution::Attribution;
+use chipless_report::why::{self, Ranked, WhatIf};
+use chipless_sim::{Outcome, TimingOnly, Verified};
 use clap::Args;
 use rayon::prelude::*;
 
-/// What a program takes with one more `--set`; `None` where it does not come to its end.
+/// What a program takes with a change of the machine or of itself; `None` where it does not come to its end.
 fn latency(opened: &Opened, options: &Options, change: &str) -> Result<Option<Time>, Failure> {
     let mut options = options.clone();
     options.data.computes = false;
-    options.set("set", change)?;
+    let mut without = None;
+    match change.split_once('=') {
+        Some(("without", layer)) => without = Some(layer),
+        Some((quantity @ ("tiles" | "precision"), value)) => {
+            let figures = opened.with_document(&options, |document| {
+                let recompiles = document.capabilities().recompiles()?;
+                Ok(recompiles.recompiled(quantity, value)?)
+            })?;
+            for figure in figures {
+                options.set("set", figure)?;
+            }
+        }
+        _ => options.set("set", change)?,
+    }
     opened.with_document(&options, |document| {
-        let lowered = document.lower()?;
-        let program = Verified::assume(&lowered.program);
-        let outcome = chipless_sim::run(&program, &mut TimingOnly);
+        let mut lowered = document.lower()?;
+        if let Some(layer) = without {
+            remove(&mut lowered.program, layer)?;
+        }
+        let outcome = time(&lowered.program);
         Ok(outcome.end.is_ok().then_some(outcome.timeline.end))
     })
+}
+
+fn time(program: &Program<'_>) -> Outcome {
+    chipless_sim::run(&Verified::assume(program), &mut TimingOnly)
+}
+
+/// Lets the tasks of a layer, and the transfers that data flow gives to it, take no time.
+fn remove(program: &mut Program<'_>, layer: &str) -> Result<(), Failure> {
+    let attribution = Attribution::of(program, &time(program).timeline);
+    let layers = why::layers(program, &attribution);
+    if layers.iter().all(|known| known.layer != layer) {
+        let text = if layers.is_empty() {
+            "expected a program whose tasks have layers (--names names them), found none".to_owned()
+        } else {
+            let hint = suggest::hint(layer, layers.iter().map(|known| known.layer));
+            format!("expected a layer of the program, found \"{layer}\"{hint}")
+        };
+        return Err(Failure::misuse("--what-if", text));
+    }
+    let rows = attribution.rows.iter().map(|row| row.task);
+    let tasks: Vec<TaskId> = rows
+        .filter(|task| attribution.layer(program, *task) == Some(layer))
+        .collect();
+    for task in tasks {
+        let task = &mut program.tasks[task];
+        (task.fixed, task.demands) = (Time::ZERO, Span::default());
+    }
+    Ok(())
 }
 
 /// Other machine parameters that a run is timed with.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What if")]
 pub(super) struct Changes {
-    /// Re-run with one machine parameter changed.
+    /// Re-run with one change of the machine or the program.
     ///
-    /// A value or a factor, such as `clock.dpu=2x`. Repeatable; each change is timed by itself.
+    /// A machine parameter with a value or a factor, such as `clock.dpu=2x`; `without=LAYER`: a layer that takes no time; npu: `tiles=N` and
+    /// `precision=int8`, as if the compiler had been asked for that. Repeatable; each change is timed by itself.
     #[arg(long, value_name = "KEY=VALUE")]
     what_if: Vec<String>,
     /// Re-run with each parameter improved 2x and rank speed-ups.

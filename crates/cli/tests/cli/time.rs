@@ -173,6 +173,47 @@ fn what_cannot_be_compared_is_no_difference() {
     }
 }
 
+/// As if the model or the compiler's options were others: what the compiler then makes of it is in docs/npu-timing.md.
+#[test]
+fn a_program_is_timed_as_if_it_were_compiled_otherwise() {
+    let timed = |file: &str, changes: &[&str]| -> Value {
+        let mut all = vec!["run", file, "--timing-only", "--json"];
+        all.extend(changes.iter().flat_map(|change| ["--what-if", *change]));
+        serde_json::from_str(&done(&all)).unwrap()
+    };
+    let four = "fixtures/npu/chain_tiles4/program.blob";
+    let run_as = timed(four, &["tiles=4", "tiles=2", "precision=int8"]);
+    let speedup = |n: usize| run_as["what_if"][n]["speedup"].as_f64().unwrap();
+    assert!(speedup(0) == 1.0 && speedup(1) < 1.0 && speedup(2) > 1.0);
+    let named = "fixtures/npu/var_prof/program.blob";
+    let layers = timed(named, &[])["layers"].clone();
+    let first = layers[0]["layer"].as_str().unwrap();
+    let without = timed(named, &[&format!("without={first}")]);
+    assert!(without["what_if"][0]["speedup"].as_f64().unwrap() > 1.0);
+    for (file, change, said) in [
+        (four, "tiles=7", "expected tiles=1 to 6, found"),
+        (four, "precision=fp8", "expected precision=int8, found"),
+        (
+            four,
+            "without=conv",
+            "expected a program whose tasks have layers",
+        ),
+        (
+            named,
+            "without=conw",
+            "expected a layer of the program, found \"conw\"",
+        ),
+        (
+            DOT,
+            "tiles=2",
+            "is supported for some files of these targets only: npu",
+        ),
+    ] {
+        let (code, _, err) = run(&["run", file, "--timing-only", "--what-if", change]);
+        assert!(code == 2 && err.contains(said), "{err}");
+    }
+}
+
 /// The two calibrations are two machines: each is what `--set` makes of the other's figures, and both are told.
 #[test]
 fn a_program_is_timed_by_the_compilers_figures_or_by_silicons() {
