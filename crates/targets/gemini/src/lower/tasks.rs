@@ -334,20 +334,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         let configurations = self.configurations(core, workload, unit);
         let at = workload.at.0;
         if configurations > 0 {
-            let fixed = self
-                .machine
-                .cycles(f64::from(configurations) * self.machine.overhead.configure);
-            let label = Some(self.label(workload));
-            let task = NewTask {
-                queue,
-                waits: &[],
-                gives: None,
-                demands: &[],
-                fixed,
-                at,
-                label,
-            };
-            self.builder.task(task, Control("configure"))?;
+            self.configure(configurations, queue, workload)?;
         }
         let boxes: Vec<Bounds> = if workload.tiles.is_empty() {
             vec![workload.bounds]
@@ -368,21 +355,9 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         let node = plan.number(Node::Workload(index));
         let through: &[u32] = plan.weight_loads.get(&index).map_or(&[], Vec::as_slice);
         let moves = weights.as_ref().map_or(&[][..], |w| &w.moves);
-        let mut waits: SmallVec<[SyncId; 8]> = SmallVec::new();
-        let mut weight_waits: SmallVec<[SyncId; 4]> = SmallVec::new();
-        for before in self.predecessors.of(node) {
-            let Some(token) = self.tokens[*before as usize] else {
-                continue;
-            };
-            if self.queue_of[*before as usize] == queue {
-                continue;
-            }
-            if !moves.is_empty() && through.contains(before) {
-                weight_waits.push(token);
-            } else {
-                waits.push(token);
-            }
-        }
+        let (mut waits, weight_waits) = self.waits_of(node, queue, |before| {
+            !moves.is_empty() && through.contains(&before)
+        });
         let (move_tokens, tile_tokens) =
             self.weight_moves(index, core, position, weights.as_ref(), &weight_waits)?;
 
@@ -456,6 +431,52 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             ends[1] = id;
         }
         Ok(ends)
+    }
+
+    /// The task that configures a unit for a workload.
+    fn configure(
+        &mut self,
+        configurations: u32,
+        queue: QueueId,
+        workload: &Workload,
+    ) -> Result<(), BuildError> {
+        let cycles = f64::from(configurations) * self.machine.overhead.configure;
+        let task = NewTask {
+            queue,
+            waits: &[],
+            gives: None,
+            demands: &[],
+            fixed: self.machine.cycles(cycles),
+            at: workload.at.0,
+            label: Some(self.label(workload)),
+        };
+        self.builder.task(task, Control("configure"))?;
+        Ok(())
+    }
+
+    /// What comes before a node on other queues: for its first tile, and for the loads of its weight buffer.
+    fn waits_of(
+        &self,
+        node: u32,
+        queue: QueueId,
+        of_weights: impl Fn(u32) -> bool,
+    ) -> (SmallVec<[SyncId; 8]>, SmallVec<[SyncId; 4]>) {
+        let mut waits: SmallVec<[SyncId; 8]> = SmallVec::new();
+        let mut weight_waits: SmallVec<[SyncId; 4]> = SmallVec::new();
+        for before in self.predecessors.of(node) {
+            let Some(token) = self.tokens[*before as usize] else {
+                continue;
+            };
+            if self.queue_of[*before as usize] == queue {
+                continue;
+            }
+            if of_weights(*before) {
+                weight_waits.push(token);
+            } else {
+                waits.push(token);
+            }
+        }
+        (waits, weight_waits)
     }
 
     /// Configuration instructions of a workload.

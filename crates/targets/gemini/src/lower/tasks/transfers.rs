@@ -2,7 +2,7 @@
 
 use super::super::builder::NewTask;
 use super::super::dram::Place;
-use super::super::plan::{Departure, Node, Sink};
+use super::super::plan::{Departure, Load, Node, Sink};
 use super::super::region::{Layout, Region};
 use super::super::residents::Resident;
 use super::super::weights;
@@ -136,6 +136,83 @@ impl Emit<'_, '_, '_> {
         let queue = self.queue_of[plan.number(Node::Load(index)) as usize];
         let count = out.bounds.shape()[1].max(1);
         let channel = out.size / count;
+        let (to, exact, mut cores, bytes) = self.landed(load, out);
+        cores.sort_unstable();
+        cores.dedup();
+        let demands = self.demands(
+            bytes.max(if load.sinks.is_empty() { out.size } else { 0 }),
+            |add| self.mesh.load(&cores, out.size, out.groups, add),
+        );
+        let mut waits = self.waits(Node::Load(index), queue);
+        waits.extend(self.after_tile.get(&index).copied());
+        let gives = self.name(Node::Load(index), || {
+            format!("transfer {} arrived", out.transfer)
+        });
+        let fixed = self.machine.cycles(self.machine.overhead.load);
+        let task = NewTask {
+            queue,
+            waits: &waits,
+            gives,
+            demands: &demands,
+            fixed,
+            at: out.at.0,
+            label: Some(format!("transfer {}", out.transfer).into()),
+        };
+        let executable = out.weight && exact && self.is_exact;
+        let copy = |from, to, executable| Copy {
+            operation: "load",
+            from,
+            to,
+            executable,
+        };
+        match &self.dram.loads[index as usize] {
+            Place::Box(from) => {
+                let elements = from.bounds.elements() * from.element;
+                let fits = exact
+                    && to.iter().all(|r| {
+                        r.count.iter().map(|c| u64::from(*c)).product::<u64>()
+                            * out.bounds.shape()[1]
+                            * from.element
+                            == elements
+                    });
+                if fits {
+                    let from = from.clone();
+                    self.builder.task(task, LoadMap { from, to })?;
+                } else {
+                    let bytes = from.shape.iter().product::<u64>() * from.element;
+                    let from = Region::contiguous(from.buffer, 0, bytes);
+                    let kernel = copy(SmallVec::from_elem(from, 1), to, false);
+                    self.builder.task(task, kernel)?;
+                }
+            }
+            Place::Whole(buffers) => {
+                let from = buffers.iter().map(|(buffer, bytes)| {
+                    if executable && channel * count == *bytes {
+                        Region {
+                            count: [1, 1, count as u32],
+                            stride: [0, 0, channel],
+                            run: channel,
+                            ..Region::contiguous(*buffer, 0, 0)
+                        }
+                    } else {
+                        Region::contiguous(*buffer, 0, *bytes)
+                    }
+                });
+                let kernel = copy(from.collect(), to, executable);
+                self.builder.task(task, kernel)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a load arrives, whether that is known of every sink, the cores, and the most bytes that one takes.
+    fn landed(
+        &self,
+        load: &Load,
+        out: &DramOut,
+    ) -> (SmallVec<[Region; 1]>, bool, Vec<Position>, u64) {
+        let count = out.bounds.shape()[1].max(1);
+        let channel = out.size / count;
         let (mut to, mut exact): (SmallVec<[Region; 1]>, bool) = (SmallVec::new(), true);
         let (mut cores, mut bytes): (Vec<Position>, u64) = (Vec::new(), 0);
         for sink in &load.sinks {
@@ -167,101 +244,7 @@ impl Emit<'_, '_, '_> {
             to.extend(region);
             cores.push(self.position(core));
         }
-        cores.sort_unstable();
-        cores.dedup();
-        let demands = self.demands(
-            bytes.max(if load.sinks.is_empty() { out.size } else { 0 }),
-            |add| self.mesh.load(&cores, out.size, out.groups, add),
-        );
-        let mut waits = self.waits(Node::Load(index), queue);
-        waits.extend(self.after_tile.get(&index).copied());
-        let gives = self.name(Node::Load(index), || {
-            format!("transfer {} arrived", out.transfer)
-        });
-        let fixed = self.machine.cycles(self.machine.overhead.load);
-        let task = NewTask {
-            queue,
-            waits: &waits,
-            gives,
-            demands: &demands,
-            fixed,
-            at: out.at.0,
-            label: Some(format!("transfer {}", out.transfer).into()),
-        };
-        match &self.dram.loads[index as usize] {
-            Place::Box(from) if exact => {
-                let elements = from.bounds.elements() * from.element;
-                let fits = to.iter().all(|r| {
-                    r.count.iter().map(|c| u64::from(*c)).product::<u64>()
-                        * out.bounds.shape()[1]
-                        * from.element
-                        == elements
-                });
-                if fits {
-                    self.builder.task(
-                        task,
-                        LoadMap {
-                            from: from.clone(),
-                            to,
-                        },
-                    )?;
-                } else {
-                    let from = Region::contiguous(
-                        from.buffer,
-                        0,
-                        from.shape.iter().product::<u64>() * from.element,
-                    );
-                    self.builder.task(
-                        task,
-                        Copy {
-                            operation: "load",
-                            from: SmallVec::from_elem(from, 1),
-                            to,
-                            executable: false,
-                        },
-                    )?;
-                }
-            }
-            Place::Box(from) => {
-                let from = Region::contiguous(
-                    from.buffer,
-                    0,
-                    from.shape.iter().product::<u64>() * from.element,
-                );
-                self.builder.task(
-                    task,
-                    Copy {
-                        operation: "load",
-                        from: SmallVec::from_elem(from, 1),
-                        to,
-                        executable: false,
-                    },
-                )?;
-            }
-            Place::Whole(buffers) => {
-                let executable = out.weight && exact && self.is_exact;
-                let from = buffers.iter().map(|(buffer, bytes)| {
-                    if executable && channel * count == *bytes {
-                        Region {
-                            count: [1, 1, count as u32],
-                            stride: [0, 0, channel],
-                            run: channel,
-                            ..Region::contiguous(*buffer, 0, 0)
-                        }
-                    } else {
-                        Region::contiguous(*buffer, 0, *bytes)
-                    }
-                });
-                let kernel = Copy {
-                    operation: "load",
-                    from: from.collect(),
-                    to,
-                    executable,
-                };
-                self.builder.task(task, kernel)?;
-            }
-        }
-        Ok(())
+        (to, exact, cores, bytes)
     }
 
     pub(super) fn store(&mut self, index: u32) -> Result<(), BuildError> {
