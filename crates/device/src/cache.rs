@@ -117,6 +117,11 @@ impl Cache {
         missed
     }
 
+    /// Touches the line at an address. Returns how many bytes the memory must give: all of the line, or none.
+    pub(crate) fn read_line(&mut self, address: u64, mask: u64) -> u64 {
+        self.access(address / self.line * self.line, self.line, mask, &mut None)
+    }
+
     fn access_sampled(&mut self, first: u64, last: u64, bytes: u64, mask: u64) -> u64 {
         let (touched, before) = (last - first + 1, self.tally);
         for line in first..=last {

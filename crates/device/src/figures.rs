@@ -70,7 +70,12 @@ pub struct Figures {
     pub walk_levels: u64,
     pub walk_level: u64,
     pub walk_slots: u64,
+    pub walk_cached: bool,
+    pub walk_hit: u64,
+    pub mmu_pipelined: bool,
+    pub mmu_fault: u64,
     pub mmu_prefetch: bool,
+    pub prefetch_pages: u64,
     pub prefetch_bytes: u64,
     pub cache_enabled: bool,
     pub cache_size: u64,
@@ -180,7 +185,12 @@ specs! {
     "mmu.walk.levels" Count, 1, Whole(walk_levels);
     "mmu.walk.level" Time("ns"), 0, Whole(walk_level);
     "mmu.walk.slots" Count, 1, Whole(walk_slots);
+    "mmu.walk.cached" Bool, 0, Bool(walk_cached);
+    "mmu.walk.hit" Time("ns"), 0, Whole(walk_hit);
+    "mmu.pipelined" Bool, 0, Bool(mmu_pipelined);
+    "mmu.fault" Time("us"), 0, Whole(mmu_fault);
     "mmu.prefetch" Bool, 0, Bool(mmu_prefetch);
+    "mmu.prefetch_pages" Count, 1, Whole(prefetch_pages);
     "mmu.prefetch_bytes" Size, 0, Whole(prefetch_bytes);
     "cache.enabled" Bool, 0, Bool(cache_enabled);
     "cache.size" Size, 1, Whole(cache_size);
@@ -351,7 +361,12 @@ impl Default for Figures {
             walk_levels: 4,
             walk_level: 0,
             walk_slots: 1,
+            walk_cached: false,
+            walk_hit: 0,
+            mmu_pipelined: false,
+            mmu_fault: 0,
             mmu_prefetch: false,
+            prefetch_pages: 1,
             prefetch_bytes: 0,
             cache_enabled: false,
             cache_size: 64,

@@ -42,7 +42,7 @@ pub use cache::CacheCounts;
 pub use device::{Compute, simulate};
 pub use figures::{Change, Figures, Machine, Mistake, Resolved};
 pub use job::{Breakdown, Preemption, Record, Status};
-pub use mmu::TlbCounts;
+pub use mmu::{Map, TlbCounts};
 pub use programs::{FileProgram, Route, Work};
 pub use read::read;
 pub use result::Report;

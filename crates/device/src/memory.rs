@@ -2,7 +2,7 @@
 
 use crate::cache::{Cache, CacheCounts, Tally};
 use crate::figures::{CACHE, DDR, Figures, GROUPS, NETWORK};
-use crate::mmu::{LookUp, Mmu, Space, TlbCounts, Unmapped};
+use crate::mmu::{LookUp, Map, Mmu, Space, TlbCounts, Unmapped};
 use crate::network::{Leg, Network, Own};
 use crate::programs::FileProgram;
 use crate::tasks::Owner;
@@ -14,7 +14,6 @@ pub(crate) struct Memory {
     pub(crate) mmu: Option<Mmu>,
     pub(crate) cache: Option<Cache>,
     pub(crate) network: Network<Owner, InstanceId>,
-    prefetch_bytes: u64,
 }
 
 /// What is counted on the memory path.
@@ -31,29 +30,29 @@ impl Memory {
             mmu: figures.mmu_enabled.then(|| Mmu::new(figures)),
             cache: figures.cache_enabled.then(|| Cache::new(figures)),
             network: Network::new(&figures.bandwidth),
-            prefetch_bytes: figures.prefetch_bytes,
         }
     }
 
-    /// The pages of ranges are looked up. Returns when the translations of all are there.
+    /// The pages of ranges are looked up for a transfer of such a rate, in bytes a second. Returns when it begins.
     pub(crate) fn look_up(
         &mut self,
         now: u64,
         space: Space<'_>,
+        rate: f64,
         passes_memory: bool,
         ranges: impl FnOnce(&mut dyn FnMut(u64, u64)),
     ) -> Result<u64, Unmapped> {
         let Some(mmu) = &mut self.mmu else {
             return Ok(now);
         };
-        let mut look_up = LookUp::at(now);
+        let (cache, mut look_up) = (&mut self.cache, LookUp::at(now, rate));
         let mut found = Ok(());
         ranges(&mut |start, bytes| {
-            found = found.and_then(|()| mmu.look_up(space, start, bytes, &mut look_up));
+            found = found.and_then(|()| mmu.look_up(space, start, bytes, cache, &mut look_up));
         });
         found?;
-        // What the prefetch agent reads, nobody waits for.
-        let read = look_up.prefetched.saturating_mul(self.prefetch_bytes);
+        // What walks read beyond the time that they take, nobody waits for.
+        let read = look_up.read;
         if read > 0 && passes_memory {
             let legs = vec![Leg::of(DDR, read)];
             self.network.start(now, Owner::Prefetch, read, legs, None);
@@ -153,8 +152,8 @@ impl Memory {
 pub(crate) struct Loaded<'s, 'p, 'a> {
     pub(crate) program: &'s FileProgram<'p, 'a>,
     pub(crate) process: u32,
-    /// Where it begins, and how many bytes are mapped there.
-    pub(crate) mapped: [(u64, u64); 1],
+    /// Where it stands.
+    pub(crate) mapped: [Map; 1],
     /// Ways of the cache that each queue may fill.
     pub(crate) masks: Vec<u64>,
 }
@@ -191,7 +190,7 @@ impl<'c, 's, 'p, 'a> Crossing<'c, 's, 'p, 'a> {
     fn touch(&mut self, loaded: &Loaded<'_, '_, '_>, task: TaskId) {
         let (program, touches) = (loaded.program.verified.program(), &loaded.program.touches);
         let mask = loaded.masks[program.tasks[task].queue.index()];
-        let base = loaded.mapped[0].0;
+        let base = loaded.mapped[0].base;
         self.passing = self.memory.touch(loaded.process, mask, |visit| {
             touches.each(task, base, visit);
         });
@@ -221,12 +220,17 @@ impl Outside for Crossing<'_, '_, '_, '_> {
             process: loaded.process,
             maps: Some(&loaded.mapped),
         };
-        let base = loaded.mapped[0].0;
+        let base = loaded.mapped[0].base;
         let route = loaded.program.route(task);
-        let ready = self.memory.look_up(now.0, space, route.is_some(), |visit| {
+        let demand = program.counted_demands(task).next();
+        let rate = demand.map_or(f64::INFINITY, |demand| {
+            program.resources[demand.resource].per_transfer
+        });
+        let passes = route.is_some();
+        let ready = self.memory.look_up(now.0, space, rate, passes, |visit| {
             touches.each(task, base, visit);
         });
-        if program.counted_demands(task).next().is_none() {
+        if demand.is_none() {
             self.touch(loaded, task);
         }
         // What a program touches was proven to lie in its buffers, which are mapped.

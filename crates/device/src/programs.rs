@@ -4,6 +4,7 @@
 use crate::device::{Device, Due, JobId};
 use crate::job::{Body, Phase};
 use crate::memory::{Crossing, Loaded};
+use crate::mmu::Map;
 use crate::setup::{Program, Setup};
 use crate::states::Alone;
 use crate::tasks::Owner;
@@ -94,7 +95,7 @@ pub(crate) fn load<'s, 'p, 'a>(
         let process = setup.contexts[stream.stream.context].process;
         let next = next.entry(process).or_insert(BASE);
         let size = program.touches.size();
-        let mapped = [(*next, size)];
+        let mapped = [Map::new(*next, size)];
         *next += size.next_multiple_of(ALIGNMENT);
         Some(Loaded {
             program,

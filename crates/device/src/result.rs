@@ -450,13 +450,22 @@ impl Parts<'_, '_, '_, '_> {
         add(preempted && f.preempt_restore > 0, "preempt.restore");
         add(preempted, "preempt.bandwidth");
         let looked_up = simulated.tlb.lookups > 0;
-        for key in ["enabled", "page", "tlb.entries", "tlb.ways", "prefetch"] {
+        for key in [
+            "enabled", "page", "tlb.entries", "tlb.ways", "prefetch",
+        ] {
             add(looked_up, &format!("mmu.{key}"));
         }
         for key in ["walk.levels", "walk.level", "walk.slots"] {
             add(simulated.tlb.misses > 0, &format!("mmu.{key}"));
         }
-        add(simulated.tlb.prefetches > 0, "mmu.prefetch_bytes");
+        let prefetched = simulated.tlb.prefetches > 0;
+        add(prefetched && !f.walk_cached, "mmu.prefetch_bytes");
+        add(prefetched && f.prefetch_pages > 1, "mmu.prefetch_pages");
+        add(looked_up && f.mmu_pipelined, "mmu.pipelined");
+        add(simulated.tlb.page_faults > 0, "mmu.fault");
+        let cached_walks = f.walk_cached && f.cache_enabled && simulated.tlb.misses > 0;
+        add(cached_walks, "mmu.walk.cached");
+        add(cached_walks, "mmu.walk.hit");
         let cached = simulated.cache.accesses > 0;
         for key in ["enabled", "size", "ways", "line"] {
             add(cached, &format!("cache.{key}"));

@@ -1,6 +1,7 @@
 //! Programs that stand in a workload: computations, transfers and lists for link agents, in order on their queues.
 
 use crate::figures::RESOURCES;
+use crate::mmu::Map;
 use crate::read::{Fields, Read, engine, flag, integer, list, size, text, time, wrong};
 use crate::rules;
 use crate::workload::Engine;
@@ -15,8 +16,8 @@ pub struct Synthetic {
     pub tiles: u64,
     /// Bytes that a preemption saves.
     pub state: u64,
-    /// Mapped ranges: first address and size; `None`: every address is mapped.
-    pub maps: Option<Vec<(u64, u64)>>,
+    /// Mapped ranges; `None`: every address is mapped.
+    pub maps: Option<Vec<Map>>,
     /// Tasks, each with its repetitions.
     pub tasks: Vec<Task>,
     /// For each queue its tasks.
@@ -198,20 +199,44 @@ pub(crate) fn read(node: &Node, asked: Option<Engine>) -> Read<Synthetic> {
     Ok(program)
 }
 
-fn maps(node: &Node) -> Read<Vec<(u64, u64)>> {
+fn maps(node: &Node) -> Read<Vec<Map>> {
     let range = |item: &Node| {
-        let fields = Fields::of(item, "a mapped range", &["base", "size"])?;
-        match (fields.get("base"), fields.get("size")) {
-            (Some(base), Some(length)) => Ok((
-                integer(base, 0, 1 << 48, "an address of 48 bits")? as u64,
-                size(length, "size")?,
-            )),
-            _ => wrong(
+        let known = ["base", "size", "page", "on_demand"];
+        let fields = Fields::of(item, "a mapped range", &known)?;
+        let (Some(base), Some(length)) = (fields.get("base"), fields.get("size")) else {
+            return wrong(
                 &rules::MISSING,
                 item.span,
                 "expected `base` and `size` in a mapped range, found one of them or none",
-            ),
+            );
+        };
+        let mut map = Map::new(
+            integer(base, 0, 1 << 48, "an address of 48 bits")? as u64,
+            size(length, "size")?,
+        );
+        if let Some(node) = fields.get("on_demand") {
+            map.on_demand = flag(node, "on_demand")?;
         }
+        if let Some(node) = fields.get("page") {
+            let page = size(node, "page")?;
+            if !page.is_power_of_two() || !(4096..=1 << 40).contains(&page) {
+                return senseless(
+                    node.span,
+                    format!("expected a page of a power of two, 4 KiB at least, found {page} bytes"),
+                );
+            }
+            if !map.base.is_multiple_of(page) || !map.size.is_multiple_of(page) {
+                return senseless(
+                    node.span,
+                    format!(
+                        "expected `base` and `size` to be multiples of the page of {page} bytes, found {:#x} and {}",
+                        map.base, map.size
+                    ),
+                );
+            }
+            map.page = Some(page);
+        }
+        Ok(map)
     };
     list(node, "mapped ranges")?.iter().map(range).collect()
 }

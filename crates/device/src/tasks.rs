@@ -150,7 +150,9 @@ impl<'s> Device<'s, '_, '_> {
             };
             let start = address + transfer.stride * repetition;
             let passes = transfer.path.contains(&DDR);
-            let found = self.memory.look_up(now, space, passes, |visit| {
+            let rate = transfer.path.iter().map(|r| self.figures.bandwidth[usize::from(*r)]);
+            let rate = rate.fold(f64::INFINITY, f64::min);
+            let found = self.memory.look_up(now, space, rate, passes, |visit| {
                 visit(start, transfer.bytes);
             });
             match found {

@@ -102,9 +102,18 @@ pub fn text(report: &Report, paint: Paint) -> String {
         report.fairness
     ));
     if d.tlb.lookups > 0 {
+        let faults = match d.tlb.page_faults {
+            0 => String::new(),
+            faults => format!(", {faults} page faults"),
+        };
         text.push_str(&format!(
-            "  TLB: {} look-ups, {} misses, {} hits that waited for their walk, {} prefetched\n",
-            d.tlb.lookups, d.tlb.misses, d.tlb.late_hits, d.tlb.prefetches
+            "  TLB: {} look-ups, {} misses{faults}, {} hits that waited for their walk; {} prefetched, {} of them in time, {} late\n",
+            d.tlb.lookups,
+            d.tlb.misses,
+            d.tlb.late_hits,
+            d.tlb.prefetches,
+            d.tlb.useful_prefetches,
+            d.tlb.late_prefetches
         ));
     }
     if d.cache.accesses > 0 {

@@ -3,6 +3,7 @@
 mod files;
 mod memory;
 mod scheduling;
+mod translation;
 mod workloads;
 
 use chipless_device::{
