@@ -3,6 +3,7 @@
 //! Of one instant, first everything happens that is due, then the scheduler looks, and only then tasks start: a job that is asked to
 //! leave at an instant starts none any more.
 
+use crate::agents::Bursting;
 use crate::arrivals::{Arrival, Source};
 use crate::figures::Figures;
 use crate::job::{Job, Record};
@@ -103,6 +104,8 @@ pub(crate) struct Device<'s, 'p, 'a> {
     pub(crate) totals: Totals<'a>,
     /// Ways of the cache that the agents of each stream may fill.
     pub(crate) masks: Vec<Vec<u64>>,
+    /// Agents with bursts.
+    pub(crate) bursting: Vec<Bursting>,
     pub(crate) ended: Vec<Owner>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) holders: Vec<Holder>,
@@ -136,8 +139,9 @@ pub fn simulate<'s, 'a>(
     let masks = setup.streams.iter().map(|s| s.program.masks(figures));
     let masks: Vec<Vec<u64>> = masks.collect();
     let mut states = States::default();
-    if !figures.cache_masks.is_empty() {
-        // What a cache holds does not say then who may replace it.
+    let bursting = Bursting::of(setup.agents, figures);
+    if !figures.cache_masks.is_empty() || !bursting.is_empty() {
+        // What a cache holds does not say then who may replace it, or what comes to it from outside.
         states.give_up();
     }
     let mut device = Device {
@@ -155,7 +159,7 @@ pub fn simulate<'s, 'a>(
             places(figures.nn_slots, figures.tiles),
             places(figures.copy_slots, 0),
         ],
-        memory: Memory::new(figures),
+        memory: Memory::new(figures, setup.agents),
         states,
         loaded: load(setup, &masks),
         world: World::default(),
@@ -169,6 +173,7 @@ pub fn simulate<'s, 'a>(
         left: Vec::new(),
         totals: Totals::new(setup),
         masks,
+        bursting,
         ended: Vec::new(),
         candidates: Vec::new(),
         holders: Vec::new(),
@@ -219,11 +224,15 @@ impl<'a> Device<'_, '_, 'a> {
     fn next(&self) -> Option<u64> {
         let event = self.events.peek().map(|Reverse((at, ..))| *at);
         let world = self.world.next().map(|at| at.0);
-        event
+        let own = event
             .into_iter()
             .chain(self.memory.network.next())
             .chain(world)
-            .min()
+            .min()?;
+        // Bursts of other agents alone do not keep a simulation going.
+        let is_over = self.live == 0 && event.is_none() && !self.bursting.is_empty();
+        let next = self.next_burst().map_or(own, |burst| burst.min(own));
+        (!is_over).then_some(next)
     }
 
     /// Everything that is due at this instant.
@@ -242,6 +251,8 @@ impl<'a> Device<'_, '_, 'a> {
                 self.transfers_end();
             } else if self.world.next().is_some_and(|at| is_due(at.0)) {
                 self.world_goes_on()?;
+            } else if self.next_burst().is_some_and(is_due) {
+                self.burst();
             } else {
                 return Ok(());
             }
@@ -351,6 +362,7 @@ impl<'a> Device<'_, '_, 'a> {
             }
         }
         let stuck = self.live as u64;
+        self.totals.agents = self.agents_moved();
         self.totals.finish(
             self.memory.tlb_counts(),
             self.memory.cache_counts(),

@@ -1,5 +1,6 @@
 //! The figures of a device: what each is called, its kind, and the value that a machine file and a workload give it.
 
+use crate::agents::Agent;
 use crate::quantity::{self, BANDWIDTHS};
 use std::collections::BTreeMap;
 
@@ -84,6 +85,7 @@ pub struct Figures {
     pub cache_masks: BTreeMap<String, u64>,
     pub cache_sample: u64,
     pub bandwidth: [f64; 9],
+    pub agents: BTreeMap<String, AgentFigures>,
     pub agent_entries: u64,
     pub agents_per_tile: u64,
     pub watchdog_timeout: u64,
@@ -91,6 +93,15 @@ pub struct Figures {
     pub power_enabled: bool,
     pub power_idle: u64,
     pub power_wake: u64,
+}
+
+/// What another agent on the chip wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AgentFigures {
+    /// Bytes a second; `None` where a trace says.
+    pub rate: Option<f64>,
+    /// What it gets of a full resource against one transfer of the NPU.
+    pub weight: f64,
 }
 
 /// What kind of value a figure has, and the unit of a plain number in the machine file.
@@ -234,6 +245,9 @@ const IDEAL: [&str; 12] = [
 /// What the keys of masks start with.
 const MASK: &str = "cache.mask.";
 
+/// What the keys of agents start with.
+const AGENT: &str = "agent.";
+
 /// Whether a key is one of the device's figures.
 pub fn is_figure(key: &str) -> bool {
     key.starts_with(MASK) || SPECS.iter().any(|spec| spec.key == key)
@@ -375,6 +389,7 @@ impl Default for Figures {
             cache_masks: BTreeMap::new(),
             cache_sample: 1,
             bandwidth: [f64::INFINITY; 9],
+            agents: BTreeMap::new(),
             agent_entries: 8,
             agents_per_tile: 6,
             watchdog_timeout: 2_000_000_000_000,
@@ -429,7 +444,7 @@ impl Grade {
 }
 
 /// What a machine file says of the device: values in the units of [`Spec::unit`], and grades.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
     /// Its name.
     pub name: String,
@@ -439,6 +454,8 @@ pub struct Machine {
     pub grades: BTreeMap<String, Grade>,
     /// Keys and values of other figures: those of programs.
     pub program: Vec<(String, String)>,
+    /// What the agents of the workload want, by their names.
+    pub agents: BTreeMap<String, AgentFigures>,
 }
 
 /// A figure that a workload replaces: its key, and its value or a factor (`2x`).
@@ -448,6 +465,18 @@ pub struct Change {
     pub key: String,
     /// What it is.
     pub value: String,
+}
+
+impl Change {
+    /// The changes that `KEY=VALUE` or `KEY=VALUE,VALUE` asks for, each as it would be written alone.
+    pub fn all(text: &str) -> Option<Vec<(String, Change)>> {
+        let (key, values) = text.split_once('=')?;
+        let change = |value: &str| {
+            let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
+            (format!("{key}={value}"), Change { key, value })
+        };
+        Some(values.split(',').map(change).collect())
+    }
 }
 
 /// Figures, and what a program's machine must know of changes.
@@ -470,6 +499,21 @@ pub struct Mistake {
     pub message: String,
 }
 
+/// The rate or the weight of an agent after a change.
+fn changed(key: &str, before: f64, value: &str) -> Result<f64, String> {
+    let (units, low) = if key.ends_with(".rate") {
+        (BANDWIDTHS, 0.0)
+    } else {
+        (&[][..], f64::MIN_POSITIVE)
+    };
+    let after = factor(value).map_or_else(|| quantity::real(value, units), |by| Some(before * by));
+    after
+        .filter(|after| after.is_finite() && *after >= low)
+        .ok_or_else(|| {
+            format!("expected a bandwidth or a weight above zero for {key}, found \"{value}\"")
+        })
+}
+
 fn factor(value: &str) -> Option<f64> {
     let factor: f64 = value.strip_suffix('x')?.parse().ok()?;
     (factor.is_finite() && factor > 0.0).then_some(factor)
@@ -482,7 +526,10 @@ impl Machine {
     /// # Errors
     /// The first change that makes no sense.
     pub fn resolve(&self, changes: &[Change], scaled: f64) -> Result<Resolved, Mistake> {
-        let mut figures = Figures::default();
+        let mut figures = Figures {
+            agents: self.agents.clone(),
+            ..Figures::default()
+        };
         let wrong = |change: usize, message: String| Mistake { change, message };
         for (key, value) in &self.values {
             self.put(&mut figures, key, value)
@@ -512,6 +559,8 @@ impl Machine {
             } else if key.starts_with(MASK) {
                 self.put(&mut figures, key, value)
                     .map_err(|message| wrong(index, message))?;
+            } else if let Some(slot) = figures.agent(key) {
+                *slot = changed(key, *slot, value).map_err(|message| wrong(index, message))?;
             } else {
                 let Some((_, own)) = self.program.iter().find(|(known, _)| known == key) else {
                     return Err(wrong(index, self.unknown(key)));
@@ -582,6 +631,28 @@ impl Machine {
 }
 
 impl Figures {
+    /// The figure of an agent that has this key: `agent.NAME.rate` or `agent.NAME.weight`.
+    fn agent(&mut self, key: &str) -> Option<&mut f64> {
+        let (name, figure) = key.strip_prefix(AGENT)?.rsplit_once('.')?;
+        let agent = self.agents.get_mut(name)?;
+        match figure {
+            "rate" => agent.rate.as_mut(),
+            "weight" => Some(&mut agent.weight),
+            _ => None,
+        }
+    }
+
+    /// Bytes a second that an agent wants.
+    pub(crate) fn agent_rate(&self, agent: &Agent) -> Option<f64> {
+        self.agents.get(&agent.name)?.rate
+    }
+
+    pub(crate) fn agent_weight(&self, agent: &Agent) -> f64 {
+        self.agents
+            .get(&agent.name)
+            .map_or(1.0, |agent| agent.weight)
+    }
+
     /// Leaves out what an ideal device has not: costs of host, firmware, preemption, reset and power, translation and cache.
     pub fn make_ideal(&mut self) {
         for spec in SPECS.iter().filter(|spec| IDEAL.contains(&spec.key)) {

@@ -12,6 +12,7 @@
 //! Simulated time is a whole number of picoseconds. Nothing depends on the order of a hash table or on the number of threads. Memory
 //! follows the jobs that are live.
 
+mod agents;
 mod arrivals;
 mod cache;
 mod device;
@@ -38,6 +39,7 @@ mod touches;
 mod workload;
 mod yields;
 
+pub use agents::{Agent, AgentReport, Traffic};
 pub use cache::CacheCounts;
 pub use device::{Compute, simulate};
 pub use figures::{Change, Figures, Machine, Mistake, Resolved};

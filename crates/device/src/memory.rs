@@ -1,9 +1,10 @@
 //! The memory path: pages, the cache, and the resources between the tiles and the memory, which all transfers share.
 
+use crate::agents::{Agent, Traffic};
 use crate::cache::{Cache, CacheCounts, Tally};
 use crate::figures::{CACHE, DDR, Figures, GROUPS, NETWORK};
 use crate::mmu::{LookUp, Map, Mmu, Space, TlbCounts, Unmapped};
-use crate::network::{Leg, Network, Own};
+use crate::network::{Claim, Leg, Network, Own};
 use crate::programs::FileProgram;
 use crate::tasks::Owner;
 use chipless_model::{Demand, TaskId, Time};
@@ -22,14 +23,23 @@ pub(crate) struct Counts {
     tlb: TlbCounts,
     cache: Tally,
     carried: Vec<u64>,
+    withheld: Vec<f64>,
 }
 
 impl Memory {
-    pub(crate) fn new(figures: &Figures) -> Memory {
+    pub(crate) fn new(figures: &Figures, agents: &[Agent]) -> Memory {
+        let mut network = Network::new(&figures.bandwidth);
+        for (number, agent) in agents.iter().enumerate() {
+            if let (Traffic::Steady, Some(rate)) = (&agent.traffic, figures.agent_rate(agent)) {
+                let owner = Owner::Agent(number);
+                network =
+                    network.with_steady(owner, &agent.path, rate, figures.agent_weight(agent));
+            }
+        }
         Memory {
             mmu: figures.mmu_enabled.then(|| Mmu::new(figures)),
             cache: figures.cache_enabled.then(|| Cache::new(figures)),
-            network: Network::new(&figures.bandwidth),
+            network,
         }
     }
 
@@ -55,7 +65,8 @@ impl Memory {
         let read = look_up.read;
         if read > 0 && passes_memory {
             let legs = vec![Leg::of(DDR, read)];
-            self.network.start(now, Owner::Prefetch, read, legs, None);
+            self.network
+                .start(now, Owner::Prefetch, read, legs, Claim::Equal);
         }
         Ok(look_up.ready)
     }
@@ -112,6 +123,7 @@ impl Memory {
     /// Takes what has been counted.
     pub(crate) fn take_counts(&mut self) -> Counts {
         let none = vec![0; self.network.carried.len()];
+        let nothing = vec![0.0; self.network.withheld.len()];
         let (mmu, cache) = (&mut self.mmu, &mut self.cache);
         Counts {
             tlb: mmu
@@ -123,6 +135,7 @@ impl Memory {
                 .map(|c| std::mem::take(&mut c.tally))
                 .unwrap_or_default(),
             carried: std::mem::replace(&mut self.network.carried, none),
+            withheld: std::mem::replace(&mut self.network.withheld, nothing),
         }
     }
 
@@ -134,6 +147,9 @@ impl Memory {
             cache.tally += counts.cache;
         }
         for (sum, bytes) in self.network.carried.iter_mut().zip(&counts.carried) {
+            *sum += bytes;
+        }
+        for (sum, bytes) in self.network.withheld.iter_mut().zip(&counts.withheld) {
             *sum += bytes;
         }
     }
@@ -277,7 +293,7 @@ impl Outside for Crossing<'_, '_, '_, '_> {
             let owner = Owner::File(instance, task);
             self.memory
                 .network
-                .start(now.0, owner, bytes, legs, Some(own));
+                .start(now.0, owner, bytes, legs, Claim::Own(own));
         }
     }
 

@@ -367,7 +367,11 @@ impl Mmu {
             let table = TABLES | u64::from(process) << 43 | (level & 7) << 40;
             let missed = cache.read_line(table | index * ENTRY, self.mask);
             read += missed;
-            let level = if missed > 0 { self.level } else { self.level_hit };
+            let level = if missed > 0 {
+                self.level
+            } else {
+                self.level_hit
+            };
             time = time.saturating_add(level);
         }
         (time, read)

@@ -5,6 +5,8 @@
 //!
 //! The transfer of a program of a file has a rate of its own, which the program's machine gives it: here it gets no more. As long as it
 //! gets that, nothing slows it, and it ends when its program says so.
+//!
+//! The steady traffic of another agent on the chip never ends: it wants a rate, and gets what weighted sharing leaves to it.
 
 /// A resource of a path.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +48,28 @@ pub(crate) struct Own<G> {
     pub(crate) all: f64,
 }
 
+/// What a transfer claims of the resources that it passes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Claim<G> {
+    /// As much as any other.
+    Equal,
+    /// No more than its own rate.
+    Own(Own<G>),
+    /// So many times as much as one of weight 1.
+    Weight(f64),
+    /// For ever, so many bytes a second at most, and a weight.
+    Steady(f64, f64),
+}
+
+impl<G> Claim<G> {
+    const fn weight(&self) -> f64 {
+        match self {
+            Claim::Equal | Claim::Own(_) => 1.0,
+            Claim::Weight(weight) | Claim::Steady(_, weight) => *weight,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Flow<T, G> {
     owner: T,
@@ -54,7 +78,7 @@ struct Flow<T, G> {
     /// Bytes a picosecond; none until sharing has come to it.
     rate: Option<f64>,
     legs: Vec<Leg>,
-    own: Option<Own<G>>,
+    claim: Claim<G>,
     /// Whether it ever got less than its own rate.
     is_slowed: bool,
 }
@@ -69,6 +93,10 @@ pub(crate) struct Network<T, G> {
     next: Option<u64>,
     /// Bytes of the transfers that ended.
     pub(crate) carried: Vec<u64>,
+    /// Bytes that each steady traffic, in the order of their starts, would have got more if nothing else had been on its way.
+    pub(crate) withheld: Vec<f64>,
+    /// What each gets while nothing else is, in bytes a picosecond.
+    undisturbed: Vec<f64>,
 }
 
 /// A part of a picosecond that is none: what rounding leaves.
@@ -84,7 +112,31 @@ impl<T: Copy + PartialEq, G: Copy + PartialEq> Network<T, G> {
             updated: 0,
             next: None,
             carried: vec![0; bytes_per_second.len()],
+            withheld: Vec::new(),
+            undisturbed: Vec::new(),
         }
+    }
+
+    /// Steady traffic is there from the start: its resources, the rate that it wants in bytes a second, and its weight.
+    pub(crate) fn with_steady(mut self, owner: T, path: &[u8], rate: f64, weight: f64) -> Self {
+        let legs = path.iter().map(|resource| Leg::of(*resource, 1)).collect();
+        self.start(0, owner, 1, legs, Claim::Steady(rate, weight));
+        self.withheld.push(0.0);
+        self.undisturbed = self.steady().map(|flow| flow.rate.unwrap_or(0.0)).collect();
+        self
+    }
+
+    fn steady(&self) -> impl Iterator<Item = &Flow<T, G>> {
+        let is_steady = |flow: &&Flow<T, G>| matches!(flow.claim, Claim::Steady(..));
+        self.flows.iter().filter(is_steady)
+    }
+
+    /// Bytes that each steady traffic has moved until an instant.
+    pub(crate) fn moved(&self, until: u64) -> Vec<u64> {
+        let rates = self.undisturbed.iter().zip(&self.withheld);
+        rates
+            .map(|(rate, withheld)| (rate * until as f64 - withheld).max(0.0) as u64)
+            .collect()
     }
 
     /// When the next transfer ends.
@@ -99,16 +151,19 @@ impl<T: Copy + PartialEq, G: Copy + PartialEq> Network<T, G> {
         owner: T,
         bytes: u64,
         legs: Vec<Leg>,
-        own: Option<Own<G>>,
+        claim: Claim<G>,
     ) {
         self.advance(now);
         self.flows.push(Flow {
             owner,
             bytes,
-            left: bytes as f64,
+            left: match claim {
+                Claim::Steady(..) => f64::INFINITY,
+                _ => bytes as f64,
+            },
             rate: None,
             legs,
-            own,
+            claim,
             is_slowed: false,
         });
         self.share();
@@ -171,10 +226,17 @@ impl<T: Copy + PartialEq, G: Copy + PartialEq> Network<T, G> {
             let rate = flow.rate.unwrap_or(0.0);
             flow.left = (flow.left - rate * passed).max(0.0);
         }
+        if !self.undisturbed.is_empty() && passed > 0.0 {
+            let rates: Vec<f64> = self.steady().map(|flow| flow.rate.unwrap_or(0.0)).collect();
+            let all = self.withheld.iter_mut().zip(&self.undisturbed).zip(rates);
+            for ((withheld, undisturbed), rate) in all {
+                *withheld += (undisturbed - rate) * passed;
+            }
+        }
         self.updated = now;
     }
 
-    /// Raises all rates together, and stops those that pass a resource that is full, or have reached their own.
+    /// Raises all rates together, each by its weight, and stops those that pass a resource that is full, or have reached their own.
     fn share(&mut self) {
         let mut free = self.capacity.clone();
         let mut users = vec![0.0f64; free.len()];
@@ -187,9 +249,9 @@ impl<T: Copy + PartialEq, G: Copy + PartialEq> Network<T, G> {
             let mut is_open = false;
             for flow in self.flows.iter().filter(|flow| flow.rate.is_none()) {
                 is_open = true;
-                own = own.min(self.own(flow));
+                own = own.min(self.own(flow) / flow.claim.weight());
                 for leg in &flow.legs {
-                    users[usize::from(leg.resource)] += load(leg, flow.bytes);
+                    users[usize::from(leg.resource)] += load(leg, flow.bytes) * flow.claim.weight();
                 }
             }
             if !is_open {
@@ -203,8 +265,9 @@ impl<T: Copy + PartialEq, G: Copy + PartialEq> Network<T, G> {
             let is_own = own <= rate || full.is_none();
             for at in 0..self.flows.len() {
                 let flow = &self.flows[at];
+                let weight = flow.claim.weight();
                 let stops = if is_own {
-                    self.own(flow) <= own
+                    self.own(flow) / weight <= own
                 } else {
                     let passes =
                         |leg: &Leg| Some(usize::from(leg.resource)) == full && leg.bytes > 0;
@@ -213,7 +276,7 @@ impl<T: Copy + PartialEq, G: Copy + PartialEq> Network<T, G> {
                 if flow.rate.is_some() || !stops {
                     continue;
                 }
-                let (rate, own) = (rate.min(own), self.own(flow));
+                let (rate, own) = (rate.min(own) * weight, self.own(flow));
                 let flow = &mut self.flows[at];
                 flow.rate = Some(rate);
                 flow.is_slowed |= rate < own * WHOLE && own.is_finite();
@@ -223,7 +286,8 @@ impl<T: Copy + PartialEq, G: Copy + PartialEq> Network<T, G> {
                 }
             }
         }
-        let ends = self.flows.iter().map(|flow| {
+        let moving = self.flows.iter().filter(|flow| flow.left.is_finite());
+        let ends = moving.map(|flow| {
             let rate = flow.rate.unwrap_or(f64::INFINITY);
             let wait = if rate.is_infinite() {
                 0.0
@@ -237,10 +301,13 @@ impl<T: Copy + PartialEq, G: Copy + PartialEq> Network<T, G> {
 
     /// The rate that a transfer has of its own, in bytes a picosecond.
     fn own(&self, flow: &Flow<T, G>) -> f64 {
-        let Some(own) = flow.own else {
-            return f64::INFINITY;
+        let own = match flow.claim {
+            Claim::Equal | Claim::Weight(_) => return f64::INFINITY,
+            Claim::Steady(rate, _) => return rate * 1e-12,
+            Claim::Own(own) => own,
         };
-        let is_of = |other: &&Flow<T, G>| other.own.is_some_and(|o| o.group == own.group);
+        let is_of =
+            |other: &&Flow<T, G>| matches!(other.claim, Claim::Own(o) if o.group == own.group);
         let group = self.flows.iter().filter(is_of).count();
         own.each.min(own.all / group as f64) * 1e-12
     }
@@ -276,7 +343,7 @@ mod tests {
                 let i = waiting.remove(0);
                 let (_, bytes, path) = transfers[i];
                 let legs = path.iter().map(|r| Leg::of(*r, bytes)).collect();
-                network.start(now, i, bytes, legs, None);
+                network.start(now, i, bytes, legs, Claim::Equal);
             }
         }
     }
@@ -311,10 +378,27 @@ mod tests {
     fn bytes_that_do_not_pass_a_resource_do_not_load_it() {
         let mut network: Network<(), ()> = Network::new(&[10e9, 1e9]);
         let legs = vec![Leg::of(0, MB), Leg::of(1, MB / 10)];
-        network.start(0, (), MB, legs, None);
+        network.start(0, (), MB, legs, Claim::Equal);
         assert_eq!(network.next(), Some(100_000_000));
         network.ended(100_000_000, &mut Vec::new());
         assert_eq!(network.carried, [MB, MB / 10]);
+    }
+
+    #[test]
+    fn steady_traffic_gives_way_by_its_weight() {
+        // Of 10 GB/s it wants 8: alone it gets them, beside one transfer half, with weight 3 three quarters.
+        for (weight, left) in [(1.0, 5e9), (3.0, 2.5e9)] {
+            let mut network: Network<u8, ()> =
+                Network::new(&[10e9]).with_steady(0, &[0], 8e9, weight);
+            assert_eq!(network.next(), None);
+            network.start(MB, 1, MB, vec![Leg::of(0, MB)], Claim::Equal);
+            let took = (MB as f64 / left * 1e12) as u64;
+            assert_eq!(network.next(), Some(MB + took));
+            network.ended(MB + took, &mut Vec::new());
+            let (all, lost) = (8e9 * (MB + took) as f64, (left - 2e9) * took as f64);
+            let moved = network.moved(MB + took)[0] as f64;
+            assert!((moved - (all - lost) * 1e-12).abs() < 2.0, "{moved}");
+        }
     }
 
     #[test]
@@ -325,9 +409,9 @@ mod tests {
             each: 2e9,
             all: 3e9,
         };
-        network.start(0, 1, MB, vec![Leg::of(0, MB)], Some(own));
-        network.start(0, 2, MB, vec![Leg::of(0, MB)], Some(own));
-        network.start(0, 3, MB, vec![Leg::of(0, MB)], None);
+        network.start(0, 1, MB, vec![Leg::of(0, MB)], Claim::Own(own));
+        network.start(0, 2, MB, vec![Leg::of(0, MB)], Claim::Own(own));
+        network.start(0, 3, MB, vec![Leg::of(0, MB)], Claim::Equal);
         // The two share 3 GB/s of their own, which leaves 7 GB/s.
         assert_eq!(network.next(), Some(142_857_143));
         let mut ended = Vec::new();
@@ -335,7 +419,7 @@ mod tests {
         assert_eq!(ended, [3]);
         // Nothing slows them, so their program says when they end.
         assert!(network.finish(200_000_000, 1));
-        network.start(200_000_000, 4, MB, vec![Leg::of(0, 9 * MB)], None);
+        network.start(200_000_000, 4, MB, vec![Leg::of(0, 9 * MB)], Claim::Equal);
         assert!(!network.finish(300_000_000, 2));
     }
 }

@@ -253,7 +253,7 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
             .flat_map(|places| places.holding.iter().map(|(job, _)| *job))
             .filter(|job| *job != id)
             .collect();
-        let mut is_shared = false;
+        let mut is_shared = !self.bursting.is_empty();
         for other in running {
             let (setup, job) = (self.setup, self.job(other));
             let has_transfers = setup.streams[job.stream].program.has_transfers();

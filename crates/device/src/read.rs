@@ -25,7 +25,7 @@ pub(crate) fn wrong<T>(rule: &'static Rule, span: Span, message: impl Into<Strin
 /// A mapping all of whose keys are known.
 pub(crate) struct Fields<'n> {
     pub(crate) span: Span,
-    entries: Vec<(&'n str, Span, &'n Node)>,
+    pub(crate) entries: Vec<(&'n str, Span, &'n Node)>,
 }
 
 impl<'n> Fields<'n> {
@@ -50,7 +50,7 @@ impl<'n> Fields<'n> {
     }
 
     /// A mapping with any keys.
-    fn any(node: &'n Node, what: &str) -> Read<Fields<'n>> {
+    pub(crate) fn any(node: &'n Node, what: &str) -> Read<Fields<'n>> {
         let Value::Map(entries) = &node.value else {
             let text = format!("expected a mapping ({what}), found {}", node.describe());
             return wrong(&rules::TYPE, node.span, text);
@@ -196,6 +196,19 @@ pub(crate) fn size(node: &Node, what: &str) -> Read<u64> {
     }
 }
 
+/// Bytes a second, none of them as well.
+pub(crate) fn rate(node: &Node) -> Read<f64> {
+    let label = node.label();
+    match quantity::real(&label, quantity::BANDWIDTHS) {
+        Some(value) if value >= 0.0 && value.is_finite() => Ok(value),
+        _ => wrong(
+            &rules::TYPE,
+            node.span,
+            format!("expected a bandwidth (40GB/s), found {}", node.describe()),
+        ),
+    }
+}
+
 /// A scalar as it would stand behind `KEY=`.
 fn scalar(node: &Node) -> Read<String> {
     match &node.value {
@@ -239,7 +252,7 @@ pub fn read(
         );
     };
     let fields = [
-        "machine", "duration", "seed", "contexts", "streams", "set", "what_if",
+        "machine", "duration", "seed", "contexts", "streams", "agents", "set", "what_if",
     ];
     let top = Fields::of(&root, "a workload", &fields)?;
     let machine = top.needs("machine", "a workload")?;
@@ -290,6 +303,10 @@ pub fn read(
         },
         contexts,
         streams,
+        agents: match top.get("agents") {
+            Some(node) => crate::agents::read(node, &mut open)?,
+            None => Vec::new(),
+        },
         set: match top.get("set") {
             Some(node) => changes(node)?,
             None => Vec::new(),
@@ -317,25 +334,22 @@ fn changes(node: &Node) -> Read<Vec<(Change, Span)>> {
 
 fn what_ifs(node: &Node) -> Read<Vec<(String, Change, Span)>> {
     let items = list(node, "KEY=VALUE")?;
-    let change = |item: &Node| {
+    let mut changes = Vec::new();
+    for item in items {
         let given = text(item, "KEY=VALUE")?;
-        match given.split_once('=') {
-            Some((key, value)) => Ok((
-                given.to_owned(),
-                Change {
-                    key: key.trim().to_owned(),
-                    value: value.trim().to_owned(),
-                },
-                item.span,
-            )),
-            None => wrong(
+        let Some(all) = Change::all(given) else {
+            return wrong(
                 &rules::FIGURE,
                 item.span,
                 format!("expected KEY=VALUE, found \"{given}\""),
-            ),
-        }
-    };
-    items.iter().map(change).collect()
+            );
+        };
+        changes.extend(
+            all.into_iter()
+                .map(|(text, change)| (text, change, item.span)),
+        );
+    }
+    Ok(changes)
 }
 
 fn contexts(node: &Node) -> Read<Vec<Context>> {

@@ -1,5 +1,6 @@
 //! The result of a simulation, as `chipless device --json` prints it.
 
+use crate::agents::AgentReport;
 use crate::cache::CacheCounts;
 use crate::figures::{BANDS, Grade, Machine, PolicyName, RESOURCES, Resolved};
 use crate::mmu::TlbCounts;
@@ -37,6 +38,8 @@ pub struct Report {
     pub fairness: f64,
     /// The device as a whole.
     pub device: DeviceReport,
+    /// What other agents on the chip moved, in the order of the workload.
+    pub agents: Vec<AgentReport>,
     /// What shared resources carried.
     pub resources: Vec<ResourceReport>,
     /// On how many figures the result rests, by grade.
@@ -207,6 +210,8 @@ pub struct WhatIf {
     pub streams: Vec<WhatIfStream>,
     /// The device as a whole.
     pub device: DeviceReport,
+    /// What other agents on the chip moved.
+    pub agents: Vec<AgentReport>,
 }
 
 /// Of one stream, with another figure.
@@ -368,6 +373,7 @@ impl Parts<'_, '_, '_, '_> {
             fairness: fairness(setup, &contexts),
             contexts,
             device: device(simulated),
+            agents: simulated.agents.clone(),
             resources: resources.collect(),
             grades,
             sensitivity: Sensitivity::default(),
@@ -450,9 +456,7 @@ impl Parts<'_, '_, '_, '_> {
         add(preempted && f.preempt_restore > 0, "preempt.restore");
         add(preempted, "preempt.bandwidth");
         let looked_up = simulated.tlb.lookups > 0;
-        for key in [
-            "enabled", "page", "tlb.entries", "tlb.ways", "prefetch",
-        ] {
+        for key in ["enabled", "page", "tlb.entries", "tlb.ways", "prefetch"] {
             add(looked_up, &format!("mmu.{key}"));
         }
         for key in ["walk.levels", "walk.level", "walk.slots"] {
@@ -521,6 +525,7 @@ pub fn what_if(change: &str, setup: &Setup<'_, '_, '_>, simulated: &mut Simulate
         change: change.to_owned(),
         streams: streams.collect(),
         device: device(simulated),
+        agents: simulated.agents.clone(),
     }
 }
 

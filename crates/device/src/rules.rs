@@ -57,6 +57,10 @@ chipless_model::rules! {
         "A context that submits jobs has a doorbell of its own; their ids are 1 to 255 (device.doorbells)."
         "Put streams that belong together into one context."
         "linux drivers/accel/ivpu/ivpu_drv.h, IVPU_MIN_DB and IVPU_MAX_DB";
+    AGENT Fault Error Format "workload-agent" "an agent whose traffic makes no sense"
+        "An agent on the chip has exactly one of `rate` and `at`. `burst` and `working_set` belong to a rate, a path names network, cache or ddr, and a recorded trace has a time, bytes and perhaps an address on each line, in the order of the times."
+        "Mend the field that the finding names."
+        "docs/npu-device.md, other agents on the chip";
     SYNTHETIC Fault Error Format "workload-synthetic" "a task of a synthetic program that makes no sense"
         "A task is exactly one of compute, transfer, push and hang; `after` names tasks before it, counted from 0 with repetitions written out; paths name resources of the machine, each once; `stride` needs `repeat` and `address`."
         "Mend the task that the finding names."

@@ -1,5 +1,6 @@
 //! What is simulated: contexts, streams with their programs, and how long.
 
+use crate::agents::Agent;
 use crate::figures::Figures;
 use crate::programs::FileProgram;
 use crate::synthetic::Synthetic;
@@ -76,6 +77,8 @@ pub struct StreamSetup<'s, 'p, 'a> {
 pub struct Setup<'s, 'p, 'a> {
     /// All contexts.
     pub contexts: &'s [Context],
+    /// Other agents on the chip.
+    pub agents: &'s [Agent],
     /// All streams.
     pub streams: Vec<StreamSetup<'s, 'p, 'a>>,
     /// Arrivals happen before it.

@@ -222,7 +222,9 @@ fn maps(node: &Node) -> Read<Vec<Map>> {
             if !page.is_power_of_two() || !(4096..=1 << 40).contains(&page) {
                 return senseless(
                     node.span,
-                    format!("expected a page of a power of two, 4 KiB at least, found {page} bytes"),
+                    format!(
+                        "expected a page of a power of two, 4 KiB at least, found {page} bytes"
+                    ),
                 );
             }
             if !map.base.is_multiple_of(page) || !map.size.is_multiple_of(page) {

@@ -4,7 +4,7 @@ use crate::device::{Device, Due, JobId};
 use crate::figures::{CACHE, DDR};
 use crate::job::{Body, Phase, Run, Status};
 use crate::mmu::{Space, Unmapped};
-use crate::network::Leg;
+use crate::network::{Claim, Leg};
 use crate::setup::Program;
 use crate::synthetic::{Synthetic, TaskKind, Transfer};
 use chipless_model::{TaskId, Time};
@@ -22,6 +22,8 @@ pub(crate) enum Owner {
     File(InstanceId, TaskId),
     /// The prefetch agent.
     Prefetch,
+    /// Another agent on the chip.
+    Agent(usize),
 }
 
 /// A list in a link agent's FIFO: the task and repetition that pushed it.
@@ -150,7 +152,10 @@ impl<'s> Device<'s, '_, '_> {
             };
             let start = address + transfer.stride * repetition;
             let passes = transfer.path.contains(&DDR);
-            let rate = transfer.path.iter().map(|r| self.figures.bandwidth[usize::from(*r)]);
+            let rate = transfer
+                .path
+                .iter()
+                .map(|r| self.figures.bandwidth[usize::from(*r)]);
             let rate = rate.fold(f64::INFINITY, f64::min);
             let found = self.memory.look_up(now, space, rate, passes, |visit| {
                 visit(start, transfer.bytes);
@@ -197,7 +202,9 @@ impl<'s> Device<'s, '_, '_> {
                 legs.push(Leg::of(CACHE, bytes));
             }
         }
-        self.memory.network.start(now, owner, bytes, legs, None);
+        self.memory
+            .network
+            .start(now, owner, bytes, legs, Claim::Equal);
     }
 
     /// The walks of a transfer are done.
@@ -217,7 +224,7 @@ impl<'s> Device<'s, '_, '_> {
                 Some(list) => (list.task, list.repetition),
                 None => return,
             },
-            Owner::File(..) | Owner::Prefetch => return,
+            Owner::File(..) | Owner::Prefetch | Owner::Agent(_) => return,
         };
         if let TaskKind::Transfer(transfer) | TaskKind::Push(_, transfer) =
             &program.tasks[number as usize].kind
@@ -242,6 +249,7 @@ impl<'s> Device<'s, '_, '_> {
                     self.world.served(instance, task, Time(self.now));
                 }
                 Owner::Prefetch => {}
+                Owner::Agent(agent) => self.burst_ends(agent),
             }
         }
         self.ended = ended;

@@ -1,5 +1,6 @@
 //! What is counted while jobs come and go.
 
+use crate::agents::AgentReport;
 use crate::cache::CacheCounts;
 use crate::figures::RESOURCES;
 use crate::job::{Breakdown, Job, Status};
@@ -47,6 +48,7 @@ pub(crate) struct Totals<'a> {
     end: u64,
     carried: Vec<(String, u64)>,
     pub(crate) outputs: Vec<(usize, Storage<'a>)>,
+    pub(crate) agents: Vec<AgentReport>,
 }
 
 impl<'a> Totals<'a> {
@@ -63,6 +65,7 @@ impl<'a> Totals<'a> {
                 .map(|name| ((*name).to_owned(), 0))
                 .collect(),
             outputs: Vec::new(),
+            agents: Vec::new(),
         }
     }
 
@@ -129,6 +132,7 @@ impl<'a> Totals<'a> {
             tlb,
             cache,
             outputs: self.outputs,
+            agents: self.agents,
             stuck,
         }
     }
@@ -148,6 +152,8 @@ pub struct Simulated<'a> {
     pub(crate) passed: Vec<bool>,
     pub(crate) tlb: TlbCounts,
     pub(crate) cache: CacheCounts,
+    /// What other agents on the chip moved.
+    pub agents: Vec<AgentReport>,
     /// Bytes of the first jobs of streams that computed.
     pub outputs: Vec<(usize, Storage<'a>)>,
     /// Jobs that got stuck: nothing is left to happen, and they have not ended.

@@ -1,5 +1,6 @@
 //! What a workload asks for: contexts, streams of jobs, figures.
 
+use crate::agents::Agent;
 use crate::figures::Change;
 use crate::synthetic::Synthetic;
 use chipless_yaml::Span;
@@ -17,6 +18,8 @@ pub struct Workload {
     pub contexts: Vec<Context>,
     /// Where jobs come from.
     pub streams: Vec<Stream>,
+    /// Other agents on the chip.
+    pub agents: Vec<Agent>,
     /// Figures that replace the machine's, each with its place.
     pub set: Vec<(Change, Span)>,
     /// One simulation more for each: as it was written, what it means, and where it stands.

@@ -1,6 +1,7 @@
 //! The result of a simulated device: as text, as a trace with a process for each context, as a page.
 
 use crate::style::Paint;
+use chipless_device::AgentReport;
 use chipless_device::result::{Latency, Report};
 use chipless_model::{Finding, Time};
 
@@ -32,6 +33,15 @@ fn latency(latency: &Latency) -> String {
         time(latency.p99),
         time(latency.max)
     )
+}
+
+/// What another agent on the chip moved, as a line.
+fn agent(agent: &AgentReport) -> String {
+    let wanted = agent.wanted_bytes_per_s.map_or_else(String::new, |wanted| {
+        format!(" of the {:.1} GB/s it wanted", wanted * 1e-9)
+    });
+    let moved = agent.bytes_per_s * 1e-9;
+    format!("  {}: moved {moved:.1} GB/s{wanted}\n", agent.name)
 }
 
 /// For people.
@@ -123,6 +133,10 @@ pub fn text(report: &Report, paint: Paint) -> String {
             d.cache.accesses
         ));
     }
+    if !report.agents.is_empty() {
+        text.push_str(&format!("\n{}\n", paint.strong("other agents")));
+        report.agents.iter().for_each(|a| text.push_str(&agent(a)));
+    }
     for w in &report.what_if {
         text.push_str(&format!(
             "\n{}\n",
@@ -142,6 +156,7 @@ pub fn text(report: &Report, paint: Paint) -> String {
                 time(other.latency_ns.p99)
             ));
         }
+        w.agents.iter().for_each(|a| text.push_str(&agent(a)));
     }
     text.push_str(&format!("\n{}\n", grounds(report)));
     text

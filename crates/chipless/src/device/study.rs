@@ -88,11 +88,12 @@ pub fn run(
         });
     }
     for text in &request.what_if {
-        let change = change("--what-if", text)?;
-        variants.push(Variant {
-            resolved: study.resolve(&[change], 1.0, None)?,
-            purpose: Purpose::WhatIf(text.clone()),
-        });
+        for (text, change) in changes("--what-if", text)? {
+            variants.push(Variant {
+                resolved: study.resolve(&[change], 1.0, None)?,
+                purpose: Purpose::WhatIf(text),
+            });
+        }
     }
     for variant in &variants {
         study.check(&variant.resolved)?;
@@ -133,13 +134,10 @@ pub fn check(request: &Request, options: &Options) -> Vec<Finding> {
     }
 }
 
-fn change(option: &str, text: &str) -> Result<Change, Failure> {
-    let (key, value) = text.split_once('=').ok_or_else(|| {
+/// The changes of `KEY=VALUE`, or of `KEY=VALUE,VALUE`, each as it would be written alone.
+fn changes(option: &str, text: &str) -> Result<Vec<(String, Change)>, Failure> {
+    Change::all(text).ok_or_else(|| {
         Failure::misuse(option, format_args!("expected KEY=VALUE, found \"{text}\""))
-    })?;
-    Ok(Change {
-        key: key.trim().to_owned(),
-        value: value.trim().to_owned(),
     })
 }
 
@@ -170,20 +168,32 @@ impl<'r> Study<'r> {
             workload.duration = Some(time);
         }
         let (named, span) = &workload.machine;
-        let described = match &request.machine {
+        let mut described = match &request.machine {
             Some(path) => {
                 machine(path, path, options).map_err(|error| Failure::misuse("--machine", error))?
             }
             None => machine(named, &beside(named), options)
                 .map_err(|error| mistake(&request.name, rules::MACHINE.at(span.place(), error)))?,
         };
+        let wants = workload.agents.iter();
+        described.machine.agents = wants.map(|a| (a.name.clone(), a.figures)).collect();
         let mut changes: Vec<Change> = workload
             .set
             .iter()
             .map(|(change, _)| change.clone())
             .collect();
         for text in &request.set {
-            changes.push(change("--set", text)?);
+            // A value with a comma is none of the figures' values, which says so itself.
+            let (key, value) = text.split_once('=').ok_or_else(|| {
+                Failure::misuse(
+                    "--set",
+                    format_args!("expected KEY=VALUE, found \"{text}\""),
+                )
+            })?;
+            changes.push(Change {
+                key: key.trim().to_owned(),
+                value: value.trim().to_owned(),
+            });
         }
         Ok(Study {
             request,
@@ -366,6 +376,7 @@ impl<'r> Study<'r> {
         }
         let mut setup = Setup {
             contexts: &self.workload.contexts,
+            agents: &self.workload.agents,
             streams,
             duration: self.workload.duration,
             seed: self.workload.seed,
@@ -572,6 +583,7 @@ fn one_job(
             stream: &stream,
             ..of
         }],
+        agents: &[],
         duration: None,
         with_tasks: false,
         ..setup.clone()
@@ -612,6 +624,7 @@ pub(super) fn one_job_of_file(
     };
     let setup = Setup {
         contexts: &contexts,
+        agents: &[],
         streams: vec![StreamSetup {
             stream: &stream,
             program: Program::File(program),

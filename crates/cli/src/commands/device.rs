@@ -43,7 +43,8 @@ pub(crate) struct Arguments {
     set: Vec<String>,
     /// Simulate again with one parameter changed.
     ///
-    /// A value or a factor, such as `ddr.bandwidth=0.5x`. Repeatable; each change is simulated by itself.
+    /// A value or a factor, such as `ddr.bandwidth=0.5x`; several at once sweep a parameter: `agent.gpu.rate=10GB/s,20GB/s,40GB/s`.
+    /// Repeatable; each change is simulated by itself.
     #[arg(long = "what-if", value_name = "KEY=VALUE")]
     what_if: Vec<String>,
     /// A machine file in place of the workload's machine.

@@ -116,6 +116,7 @@ fn together<T>(
     });
     let setup = Setup {
         contexts: &workload.contexts,
+        agents: &[],
         streams: streams.collect(),
         duration: None,
         seed: 0,

@@ -1,5 +1,6 @@
 //! The device from the outside: a workload in, exact times out.
 
+mod agents;
 mod files;
 mod memory;
 mod scheduling;
@@ -20,8 +21,11 @@ fn ideal() -> Figures {
 }
 
 fn workload(text: &str) -> Workload {
-    read(text, |path| Err(format!("is not there: {path}")))
-        .unwrap_or_else(|finding| panic!("{finding}"))
+    read(text, |path| match path {
+        "gpu.csv" => Ok(agents::TRACE.to_owned()),
+        _ => Err(format!("is not there: {path}")),
+    })
+    .unwrap_or_else(|finding| panic!("{finding}"))
 }
 
 /// Simulates a workload of synthetic programs: its jobs in the order of their ends.
@@ -57,6 +61,7 @@ fn with<T>(
     });
     let setup = Setup {
         contexts: &workload.contexts,
+        agents: &workload.agents,
         streams: streams.collect(),
         duration: workload.duration,
         seed: workload.seed,

@@ -1,6 +1,7 @@
 //! The result as a page that needs nothing else.
 
 use super::{grounds, signed, time};
+use chipless_device::AgentReport;
 use chipless_device::result::Report;
 use chipless_model::escape;
 
@@ -84,6 +85,18 @@ pub fn page(report: &Report) -> String {
         ));
     }
     body.push_str("</table>");
+    if !report.agents.is_empty() {
+        body.push_str("<h2>Other agents on the chip</h2><table><tr><th>figures<th>agent<th>wanted<th>moved</tr>");
+        let base = std::iter::once(("as given", &report.agents));
+        let others = report.what_if.iter();
+        let others = others.map(|w| (w.change.as_str(), &w.agents));
+        for (figures, agents) in base.chain(others) {
+            agents
+                .iter()
+                .for_each(|a| body.push_str(&agent(figures, a)));
+        }
+        body.push_str("</table>");
+    }
     if !report.what_if.is_empty() {
         body.push_str(
             "<h2>What if</h2><table><tr><th>change<th>stream<th>mean<th>against<th>p99</tr>",
@@ -110,6 +123,21 @@ pub fn page(report: &Report) -> String {
     format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>{}</title><style>{STYLE}</style><body>{body}</body></html>\n",
         escape(&report.workload)
+    )
+}
+
+/// A row of the table of agents; the bar is what the agent got of what it wanted.
+fn agent(figures: &str, agent: &AgentReport) -> String {
+    let wanted = agent.wanted_bytes_per_s;
+    let part = wanted.map_or(1.0, |wanted| agent.bytes_per_s / wanted.max(1.0));
+    format!(
+        "<tr><td>{}<td>{}<td>{}<td><div class=bar title=\"{:.1} %\"><span style=\"width:{:.1}%;background:#2980b9\"></span></div>{:.1} GB/s</tr>",
+        escape(figures),
+        escape(&agent.name),
+        wanted.map_or_else(|| "a trace".to_owned(), |w| format!("{:.1} GB/s", w * 1e-9)),
+        part * 100.0,
+        part.min(1.0) * 100.0,
+        agent.bytes_per_s * 1e-9
     )
 }
 
