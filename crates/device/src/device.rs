@@ -5,10 +5,11 @@
 
 use crate::agents::Bursting;
 use crate::arrivals::{Arrival, Source};
-use crate::figures::Figures;
+use crate::figures::{CACHE, DDR, Figures, NETWORK};
 use crate::job::{Job, Record};
 use crate::memory::{Loaded, Memory};
 use crate::policy::{self, Candidate, Holder, Place, Policy};
+use crate::power::Power;
 use crate::programs::{Work, load};
 use crate::setup::Setup;
 use crate::states::States;
@@ -86,10 +87,10 @@ pub(crate) struct Device<'s, 'p, 'a> {
     pub(crate) engines: [Places; 2],
     pub(crate) memory: Memory,
     pub(crate) states: States,
-    /// Programs of files, by stream.
+    /// Programs of files, by stream and clock.
     pub(crate) loaded: Vec<Option<Loaded<'s, 'p, 'a>>>,
     pub(crate) world: World<'p, 'a, Work<'a>>,
-    /// The stream of each instance in the world.
+    /// Which of them each instance in the world is.
     pub(crate) placed: BTreeMap<InstanceId, usize>,
     /// Jobs whose tasks may start at the end of this instant.
     pub(crate) eager: Vec<(JobId, u64)>,
@@ -106,6 +107,7 @@ pub(crate) struct Device<'s, 'p, 'a> {
     pub(crate) masks: Vec<Vec<u64>>,
     /// Agents with bursts.
     pub(crate) bursting: Vec<Bursting>,
+    pub(crate) power: Power,
     pub(crate) ended: Vec<Owner>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) holders: Vec<Holder>,
@@ -174,6 +176,7 @@ pub fn simulate<'s, 'a>(
         totals: Totals::new(setup),
         masks,
         bursting,
+        power: Power::new(&figures.power),
         ended: Vec::new(),
         candidates: Vec::new(),
         holders: Vec::new(),
@@ -363,6 +366,9 @@ impl<'a> Device<'_, '_, 'a> {
         }
         let stuck = self.live as u64;
         self.totals.agents = self.agents_moved();
+        self.power_passes();
+        let carried = [NETWORK, CACHE, DDR].map(|r| self.memory.network.carried[usize::from(r)]);
+        self.totals.energy = self.power.energy(&self.figures.power, self.now, carried);
         self.totals.finish(
             self.memory.tlb_counts(),
             self.memory.cache_counts(),

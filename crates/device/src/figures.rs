@@ -1,6 +1,7 @@
 //! The figures of a device: what each is called, its kind, and the value that a machine file and a workload give it.
 
 use crate::agents::Agent;
+use crate::power::{Governor, PowerFigures};
 use crate::quantity::{self, BANDWIDTHS};
 use std::collections::BTreeMap;
 
@@ -90,9 +91,7 @@ pub struct Figures {
     pub agents_per_tile: u64,
     pub watchdog_timeout: u64,
     pub reset_time: u64,
-    pub power_enabled: bool,
-    pub power_idle: u64,
-    pub power_wake: u64,
+    pub power: PowerFigures,
 }
 
 /// What another agent on the chip wants.
@@ -123,6 +122,10 @@ pub enum Kind {
     Bits,
     /// The name of a policy.
     Policy,
+    /// The name of a governor.
+    Governor,
+    /// A number; its unit.
+    Number(&'static str),
 }
 
 enum Slot<'f> {
@@ -130,6 +133,7 @@ enum Slot<'f> {
     Whole(&'f mut u64),
     Real(&'f mut f64),
     Policy(&'f mut PolicyName),
+    Governor(&'f mut Governor),
 }
 
 type Access = for<'f> fn(&'f mut Figures) -> Slot<'f>;
@@ -153,7 +157,7 @@ macro_rules! specs {
     };
 }
 
-use Kind::{Bandwidth, Bits, Bool, Count, Percent, Policy, Size, Time};
+use Kind::{Bandwidth, Bits, Bool, Count, Number, Percent, Policy, Size, Time};
 
 specs! {
     "device.ideal" Bool, 0, Bool(ideal);
@@ -221,13 +225,27 @@ specs! {
     "dma.agents_per_tile" Count, 1, Whole(agents_per_tile);
     "watchdog.timeout" Time("s"), 1, Whole(watchdog_timeout);
     "reset.time" Time("ms"), 0, Whole(reset_time);
-    "power.enabled" Bool, 0, Bool(power_enabled);
-    "power.idle" Time("ms"), 0, Whole(power_idle);
-    "power.wake" Time("ms"), 0, Whole(power_wake);
+    "power.enabled" Bool, 0, Bool(power.enabled);
+    "power.idle" Time("ms"), 0, Whole(power.idle);
+    "power.wake" Time("ms"), 0, Whole(power.wake);
+    "power.governor" Kind::Governor, 0, Governor(power.governor);
+    "power.change" Time("us"), 0, Whole(power.change);
+    "power.clock.efficient" Percent, 1, Real(power.clock[0]);
+    "power.clock.least" Percent, 1, Real(power.clock[1]);
+    "power.voltage.efficient" Percent, 1, Real(power.voltage[0]);
+    "power.voltage.least" Percent, 1, Real(power.voltage[1]);
+    "power.thermal.period" Time("ms"), 0, Whole(power.thermal_period);
+    "power.thermal.duty" Percent, 0, Real(power.thermal_duty);
+    "power.leakage" Number("W"), 0, Real(power.leakage);
+    "power.asleep" Number("W"), 0, Real(power.asleep);
+    "power.tile" Number("W"), 0, Real(power.tile);
+    "power.byte.network" Number("pJ"), 0, Real(power.network_byte);
+    "power.byte.cache" Number("pJ"), 0, Real(power.cache_byte);
+    "power.byte.ddr" Number("pJ"), 0, Real(power.ddr_byte);
 }
 
 /// Figures that are 0, or off, on an ideal device.
-const IDEAL: [&str; 12] = [
+const IDEAL: [&str; 14] = [
     "host.submit",
     "host.complete",
     "doorbell.latency",
@@ -240,6 +258,8 @@ const IDEAL: [&str; 12] = [
     "mmu.enabled",
     "cache.enabled",
     "power.enabled",
+    "power.change",
+    "power.thermal.period",
 ];
 
 /// What the keys of masks start with.
@@ -264,7 +284,8 @@ impl Spec {
             Bandwidth => "bytes/s",
             Percent => "percent",
             Bits => "bits",
-            Policy => "name",
+            Policy | Kind::Governor => "name",
+            Number(unit) => unit,
         }
     }
 
@@ -287,9 +308,19 @@ impl Spec {
                 "round_robin" => *slot = PolicyName::RoundRobin,
                 _ => return wrong("hardware, fifo or round_robin"),
             },
+            (Slot::Governor(slot), _) => {
+                let named = Governor::NAMES.iter().find(|(name, _)| *name == text);
+                match named {
+                    Some((_, governor)) => *slot = *governor,
+                    None => return wrong("full, efficient, least, on_demand or deadline"),
+                }
+            }
             (Slot::Real(slot), kind) => {
                 let units = if kind == Bandwidth { BANDWIDTHS } else { &[] };
                 match quantity::real(text, units) {
+                    Some(value) if kind == Percent && value > 100.0 => {
+                        return wrong("at most 100 percent");
+                    }
                     Some(value) if value >= self.low as f64 => *slot = value,
                     _ if kind == Bandwidth => return wrong("a bandwidth above zero (10GB/s)"),
                     _ => return wrong("a number"),
@@ -325,8 +356,9 @@ impl Spec {
                 let scaled = (*slot as f64 * factor).round() as u64;
                 *slot = scaled.max(self.low);
             }
+            Slot::Real(slot) if self.kind == Percent => *slot = (*slot * factor).min(100.0),
             Slot::Real(slot) => *slot *= factor,
-            Slot::Bool(_) | Slot::Policy(_) => return false,
+            Slot::Bool(_) | Slot::Policy(_) | Slot::Governor(_) => return false,
         }
         true
     }
@@ -335,7 +367,7 @@ impl Spec {
         match (self.slot)(figures) {
             Slot::Whole(slot) => *slot = 0,
             Slot::Bool(slot) => *slot = false,
-            Slot::Real(_) | Slot::Policy(_) => {}
+            Slot::Real(_) | Slot::Policy(_) | Slot::Governor(_) => {}
         }
     }
 }
@@ -394,9 +426,7 @@ impl Default for Figures {
             agents_per_tile: 6,
             watchdog_timeout: 2_000_000_000_000,
             reset_time: 0,
-            power_enabled: false,
-            power_idle: 0,
-            power_wake: 0,
+            power: PowerFigures::default(),
         }
     }
 }
@@ -662,13 +692,6 @@ impl Figures {
 
     /// Whether the figures fit each other; otherwise the keys that do not, and why.
     fn check(&self) -> Result<(), (&'static [&'static str], String)> {
-        if self.normal_percentage > 100.0 {
-            let text = format!(
-                "expected at most 100 percent for scheduler.normal_percentage, found {}",
-                self.normal_percentage
-            );
-            return Err((&["scheduler.normal_percentage"], text));
-        }
         if !self.mmu_page.is_power_of_two() {
             let text = format!(
                 "expected a power of two for mmu.page, found {}",

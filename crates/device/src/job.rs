@@ -149,6 +149,8 @@ pub(crate) struct Job {
     pub(crate) stamp: u64,
     /// Changes when the program starts again: events of former runs are void.
     pub(crate) epoch: u64,
+    /// The clock that it began with.
+    pub(crate) clock: Option<usize>,
     pub(crate) spent: Breakdown,
     /// Time in which its tasks could run.
     pub(crate) ran: u64,

@@ -19,6 +19,7 @@ impl Device<'_, '_, '_> {
             since: self.now,
             stamp: self.numbers,
             epoch: self.numbers,
+            clock: None,
             spent: Breakdown::default(),
             ran: 0,
             walked: 0,
@@ -61,6 +62,8 @@ impl Device<'_, '_, '_> {
             Phase::Restoring | Phase::Saving => &mut job.spent.save_restore,
             Phase::Running => {
                 job.ran += time;
+                let (stream, clock) = (job.stream, job.clock.unwrap_or(0));
+                self.worked(self.need(stream).tiles, clock, time);
                 return;
             }
         };
@@ -160,12 +163,12 @@ impl Device<'_, '_, '_> {
             self.job(id).number = self.numbers;
             self.rings[context].waiting.push_back(id);
             let figures = self.figures;
-            if self.active == 0
-                && figures.power_enabled
-                && self.now - self.idle_since >= figures.power_idle
-                && self.now > 0
-            {
-                self.awake_at = self.now.saturating_add(figures.power_wake);
+            if self.active == 0 {
+                self.power_passes();
+                let slept = self.now - self.idle_since >= figures.power.idle && self.now > 0;
+                if figures.power.enabled && slept {
+                    self.awake_at = self.now.saturating_add(figures.power.wake);
+                }
             }
             self.active += 1;
         }
@@ -175,6 +178,9 @@ impl Device<'_, '_, '_> {
 
     /// The program of a job begins or goes on.
     pub(crate) fn begin(&mut self, id: JobId) {
+        if self.waits_for_clock(id) {
+            return;
+        }
         let now = self.now;
         self.job(id).start.get_or_insert(now);
         self.set_phase(id, Phase::Running);
@@ -193,8 +199,12 @@ impl Device<'_, '_, '_> {
 
     /// A job's work on the device is over.
     pub(crate) fn retire(&mut self) {
+        self.power_passes();
         self.active -= 1;
         self.idle_since = self.now;
+        if self.active == 0 {
+            self.rests();
+        }
     }
 
     /// A job fails at this instant, and all others of its context.
@@ -281,7 +291,8 @@ impl Device<'_, '_, '_> {
         let (ran, walked) = (job.ran as i64, job.walked.min(job.ran) as i64);
         spent.translation = walked;
         if status == Status::Done {
-            spent.execution = stream.alone.min(i64::MAX as u64) as i64;
+            let alone = stream.alone[job.clock.unwrap_or(0)];
+            spent.execution = alone.min(i64::MAX as u64) as i64;
             let rest = ran - walked - spent.execution;
             // Where nothing is shared, what a drain leaves idle is the preemption's.
             if job.preemptions.is_empty()

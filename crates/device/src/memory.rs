@@ -177,10 +177,10 @@ pub(crate) struct Loaded<'s, 'p, 'a> {
 /// Where tasks of programs of files meet the memory path.
 pub(crate) struct Crossing<'c, 's, 'p, 'a> {
     pub(crate) memory: &'c mut Memory,
-    /// By stream.
+    /// By stream and clock.
     pub(crate) loaded: &'c [Option<Loaded<'s, 'p, 'a>>],
-    /// The stream of each instance.
-    pub(crate) streams: &'c BTreeMap<InstanceId, usize>,
+    /// Which of them each instance is.
+    pub(crate) instances: &'c BTreeMap<InstanceId, usize>,
     /// Bytes that the memory must give of the task that set out last, and all that it touches.
     pub(crate) passing: (u64, u64),
 }
@@ -189,18 +189,18 @@ impl<'c, 's, 'p, 'a> Crossing<'c, 's, 'p, 'a> {
     pub(crate) fn new(
         memory: &'c mut Memory,
         loaded: &'c [Option<Loaded<'s, 'p, 'a>>],
-        streams: &'c BTreeMap<InstanceId, usize>,
+        instances: &'c BTreeMap<InstanceId, usize>,
     ) -> Crossing<'c, 's, 'p, 'a> {
         Crossing {
             memory,
             loaded,
-            streams,
+            instances,
             passing: (0, 0),
         }
     }
 
     fn loaded(&self, instance: InstanceId) -> Option<&'c Loaded<'s, 'p, 'a>> {
-        self.loaded[*self.streams.get(&instance)?].as_ref()
+        self.loaded[*self.instances.get(&instance)?].as_ref()
     }
 
     fn touch(&mut self, loaded: &Loaded<'_, '_, '_>, task: TaskId) {

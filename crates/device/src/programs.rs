@@ -5,6 +5,7 @@ use crate::device::{Device, Due, JobId};
 use crate::job::{Body, Phase};
 use crate::memory::{Crossing, Loaded};
 use crate::mmu::Map;
+use crate::power::CLOCKS;
 use crate::setup::{Program, Setup};
 use crate::states::Alone;
 use crate::tasks::Owner;
@@ -81,7 +82,8 @@ const BASE: u64 = 0x8000_0000;
 /// Programs begin at multiples of this.
 const ALIGNMENT: u64 = 1 << 16;
 
-/// The programs of files of a setup in the address spaces of their processes, one behind the other, by stream.
+/// The programs of files of a setup in the address spaces of their processes, one behind the other, by stream and clock. At each clock, a
+/// stream's program is the same one at the same place.
 pub(crate) fn load<'s, 'p, 'a>(
     setup: &'s Setup<'s, 'p, 'a>,
     masks: &[Vec<u64>],
@@ -90,21 +92,28 @@ pub(crate) fn load<'s, 'p, 'a>(
     let streams = setup.streams.iter().zip(masks);
     let load = |(stream, masks): (&crate::StreamSetup<'s, 'p, 'a>, &Vec<u64>)| {
         let Program::File(program) = stream.program else {
-            return None;
+            return [const { None }; CLOCKS];
         };
         let process = setup.contexts[stream.stream.context].process;
         let next = next.entry(process).or_insert(BASE);
         let size = program.touches.size();
         let mapped = [Map::new(*next, size)];
         *next += size.next_multiple_of(ALIGNMENT);
-        Some(Loaded {
-            program,
-            process,
-            mapped,
-            masks: masks.clone(),
-        })
+        let at = |clock: usize| {
+            let program = match clock.checked_sub(1) {
+                None => Some(program),
+                Some(slower) => stream.slower.get(slower),
+            };
+            program.map(|program| Loaded {
+                program,
+                process,
+                mapped,
+                masks: masks.clone(),
+            })
+        };
+        std::array::from_fn(at)
     };
-    streams.map(load).collect()
+    streams.flat_map(load).collect()
 }
 
 /// Lets a world and the memory path go on, up to an instant, which is left out.
@@ -137,11 +146,14 @@ fn go_until<E: Effects>(
 
 impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
     fn file(&mut self, id: JobId) -> Option<&'s FileProgram<'p, 'a>> {
-        let stream = self.job(id).stream;
-        match self.setup.streams[stream].program {
-            Program::File(program) => Some(program),
-            Program::Synthetic(_) => None,
-        }
+        let place = self.loaded_at(id);
+        self.loaded[place].as_ref().map(|loaded| loaded.program)
+    }
+
+    /// The place of a job's program, by stream and clock, among those that are loaded.
+    fn loaded_at(&mut self, id: JobId) -> usize {
+        let job = self.job(id);
+        job.stream * CLOCKS + job.clock.unwrap_or(0)
     }
 
     /// A program begins, or goes on after a preemption.
@@ -158,7 +170,7 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
             return self.world.resume(instance, &mut crossing, Time(now));
         }
         self.job(id).has_begun = true;
-        let (stream, index) = (self.job(id).stream, self.job(id).index);
+        let (stream, index, loaded) = (self.job(id).stream, self.job(id).index, self.loaded_at(id));
         let storage = match &mut self.compute {
             Some(compute) if index == 0 => compute(stream),
             _ => None,
@@ -176,7 +188,7 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
         if let Some(storage) = storage {
             return self.live(id, program, Work::Computing(storage), now);
         }
-        let Some(run) = self.alone(stream, program)? else {
+        let Some(run) = self.alone(loaded, program)? else {
             return self.live(id, program, Work::Timing, now);
         };
         let epoch = self.job(id).epoch;
@@ -185,21 +197,21 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
         Ok(())
     }
 
-    /// How a stream's program runs alone from now on, given what TLB and cache hold; `None` where that cannot be known beforehand.
+    /// How a loaded program runs alone from now on, given what TLB and cache hold; `None` where that cannot be known beforehand.
     fn alone(
         &mut self,
-        stream: usize,
+        loaded: usize,
         program: &FileProgram<'p, 'a>,
     ) -> Result<Option<Rc<Alone>>, Stopped> {
         let Some(state) = self.states.state(&self.memory) else {
             return Ok(None);
         };
-        if let Some(run) = self.states.run(stream, state) {
+        if let Some(run) = self.states.run(loaded, state) {
             return Ok(Some(run));
         }
         self.states.live(&mut self.memory);
         let before = self.memory.take_counts();
-        let run = self.ahead(stream, program);
+        let run = self.ahead(loaded, program);
         let counts = self.memory.take_counts();
         self.memory.add_counts(&before);
         // It ran ahead of time, and its walks are over.
@@ -217,17 +229,17 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
             counts,
             after,
         };
-        Ok(Some(self.states.learn(stream, state, run)))
+        Ok(Some(self.states.learn(loaded, state, run)))
     }
 
     /// Runs a program alone from now on, in a world of its own: how long it takes, and how long of that nothing went on but walks.
     fn ahead(
         &mut self,
-        stream: usize,
+        loaded: usize,
         program: &FileProgram<'p, 'a>,
     ) -> Result<(u64, u64), Stopped> {
         let mut world = World::default();
-        let streams = BTreeMap::from([(world.coming(), stream)]);
+        let streams = BTreeMap::from([(world.coming(), loaded)]);
         let mut crossing = Crossing::new(&mut self.memory, &self.loaded, &streams);
         let from = Time(self.now);
         let instance = world.place(
@@ -278,8 +290,8 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
         from: u64,
     ) -> Result<(), Stopped> {
         self.states.live(&mut self.memory);
-        let (instance, stream) = (self.world.coming(), self.job(id).stream);
-        self.placed.insert(instance, stream);
+        let (instance, loaded) = (self.world.coming(), self.loaded_at(id));
+        self.placed.insert(instance, loaded);
         self.job(id).body = Body::Live(instance);
         let mut crossing = Crossing::new(&mut self.memory, &self.loaded, &self.placed);
         self.world

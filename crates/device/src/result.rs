@@ -4,6 +4,7 @@ use crate::agents::AgentReport;
 use crate::cache::CacheCounts;
 use crate::figures::{BANDS, Grade, Machine, PolicyName, RESOURCES, Resolved};
 use crate::mmu::TlbCounts;
+use crate::power::{Energy, Governor};
 use crate::setup::{Program, Setup};
 use crate::synthetic::TaskKind;
 use crate::totals::Simulated;
@@ -172,6 +173,8 @@ pub struct DeviceReport {
     pub cache: CacheCounts,
     /// Resets of the engine after a hang.
     pub resets: u64,
+    /// What the NPU used, by figures that are all assumed.
+    pub energy: Energy,
 }
 
 /// Part of the time in which an engine had a job.
@@ -257,6 +260,7 @@ fn device(simulated: &Simulated<'_>) -> DeviceReport {
         tlb: simulated.tlb,
         cache: simulated.cache,
         resets: simulated.resets,
+        energy: simulated.energy,
     }
 }
 
@@ -484,8 +488,19 @@ impl Parts<'_, '_, '_, '_> {
         add(pushes, "dma.agent.entries");
         add(simulated.resets > 0, "watchdog.timeout");
         add(simulated.resets > 0 && f.reset_time > 0, "reset.time");
-        add(f.power_enabled, "power.idle");
-        add(f.power_enabled && f.power_wake > 0, "power.wake");
+        let power = &f.power;
+        add(power.enabled, "power.idle");
+        add(power.enabled && power.wake > 0, "power.wake");
+        let (changes, throttles) = (power.changes(), power.thermal_period > 0);
+        add(power.governor != Governor::Full, "power.governor");
+        add(changes && power.change > 0, "power.change");
+        add(
+            power.clocks() > 2 || power.governor == Governor::Efficient,
+            "power.clock.efficient",
+        );
+        add(power.clocks() > 2, "power.clock.least");
+        add(throttles, "power.thermal.period");
+        add(throttles, "power.thermal.duty");
         keys
     }
 }

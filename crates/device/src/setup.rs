@@ -2,6 +2,7 @@
 
 use crate::agents::Agent;
 use crate::figures::Figures;
+use crate::power::CLOCKS;
 use crate::programs::FileProgram;
 use crate::synthetic::Synthetic;
 use crate::workload::{Context, Engine, Stream};
@@ -68,8 +69,10 @@ pub struct StreamSetup<'s, 'p, 'a> {
     pub program: Program<'s, 'p, 'a>,
     /// Its engine.
     pub engine: Engine,
-    /// How long the program takes alone, without memory path or costs, in picoseconds.
-    pub alone: u64,
+    /// The program of a file at slower clocks, as far as jobs may have them.
+    pub slower: &'s [FileProgram<'p, 'a>],
+    /// How long the program takes alone at each clock, without memory path or costs, in picoseconds.
+    pub alone: [u64; CLOCKS],
 }
 
 /// What is simulated.

@@ -85,14 +85,14 @@ impl States {
         self.now = Some(state);
     }
 
-    /// The run of a stream's program from a state on, if it is known.
-    pub(crate) fn run(&self, stream: usize, state: State) -> Option<Rc<Alone>> {
-        self.runs.get(&(stream, state)).cloned()
+    /// The run of a loaded program from a state on, if it is known.
+    pub(crate) fn run(&self, loaded: usize, state: State) -> Option<Rc<Alone>> {
+        self.runs.get(&(loaded, state)).cloned()
     }
 
-    pub(crate) fn learn(&mut self, stream: usize, state: State, run: Alone) -> Rc<Alone> {
+    pub(crate) fn learn(&mut self, loaded: usize, state: State, run: Alone) -> Rc<Alone> {
         let run = Rc::new(run);
-        self.runs.insert((stream, state), Rc::clone(&run));
+        self.runs.insert((loaded, state), Rc::clone(&run));
         run
     }
 }

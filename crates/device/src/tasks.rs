@@ -41,6 +41,15 @@ pub(crate) struct Agent {
     is_moving: bool,
 }
 
+/// A time at a clock that is a part of the full one.
+fn slowed(time: u64, speed: f64) -> u64 {
+    if speed < 1.0 {
+        (time as f64 / speed).round() as u64
+    } else {
+        time
+    }
+}
+
 impl<'s> Device<'s, '_, '_> {
     /// The synthetic program of a job under way, and its run.
     fn run(&mut self, id: JobId) -> Option<(&'s Synthetic, &mut Run)> {
@@ -110,7 +119,9 @@ impl<'s> Device<'s, '_, '_> {
             match &task.kind {
                 TaskKind::Compute(time) => {
                     run.in_flight += 1;
-                    self.at(now.saturating_add(*time), Due::Task(id, epoch, queue));
+                    let clock = self.job(id).clock.unwrap_or(0);
+                    let time = slowed(*time, self.figures.power.speed(clock));
+                    self.at(now.saturating_add(time), Due::Task(id, epoch, queue));
                     return true;
                 }
                 TaskKind::Hang => {

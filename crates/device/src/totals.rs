@@ -5,6 +5,7 @@ use crate::cache::CacheCounts;
 use crate::figures::RESOURCES;
 use crate::job::{Breakdown, Job, Status};
 use crate::mmu::TlbCounts;
+use crate::power::Energy;
 use crate::setup::{Setup, StreamSetup};
 use crate::statistics::Latencies;
 use chipless_model::Storage;
@@ -49,6 +50,7 @@ pub(crate) struct Totals<'a> {
     carried: Vec<(String, u64)>,
     pub(crate) outputs: Vec<(usize, Storage<'a>)>,
     pub(crate) agents: Vec<AgentReport>,
+    pub(crate) energy: Energy,
 }
 
 impl<'a> Totals<'a> {
@@ -66,6 +68,7 @@ impl<'a> Totals<'a> {
                 .collect(),
             outputs: Vec::new(),
             agents: Vec::new(),
+            energy: Energy::default(),
         }
     }
 
@@ -133,6 +136,7 @@ impl<'a> Totals<'a> {
             cache,
             outputs: self.outputs,
             agents: self.agents,
+            energy: self.energy,
             stuck,
         }
     }
@@ -154,6 +158,8 @@ pub struct Simulated<'a> {
     pub(crate) cache: CacheCounts,
     /// What other agents on the chip moved.
     pub agents: Vec<AgentReport>,
+    /// What the NPU used.
+    pub energy: Energy,
     /// Bytes of the first jobs of streams that computed.
     pub outputs: Vec<(usize, Storage<'a>)>,
     /// Jobs that got stuck: nothing is left to happen, and they have not ended.

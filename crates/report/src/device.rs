@@ -1,8 +1,8 @@
 //! The result of a simulated device: as text, as a trace with a process for each context, as a page.
 
 use crate::style::Paint;
-use chipless_device::AgentReport;
 use chipless_device::result::{Latency, Report};
+use chipless_device::{AgentReport, Energy};
 use chipless_model::{Finding, Time};
 
 mod page;
@@ -42,6 +42,29 @@ fn agent(agent: &AgentReport) -> String {
     });
     let moved = agent.bytes_per_s * 1e-9;
     format!("  {}: moved {moved:.1} GB/s{wanted}\n", agent.name)
+}
+
+/// Energy by what took it.
+fn energy(energy: &Energy) -> String {
+    let parts = [
+        ("tiles", energy.tiles_j),
+        ("leakage", energy.leakage_j),
+        ("asleep", energy.asleep_j),
+        ("network", energy.network_j),
+        ("cache", energy.cache_j),
+        ("memory", energy.ddr_j),
+    ];
+    let parts = parts.iter().filter(|(_, joules)| *joules >= 5e-7);
+    let parts: Vec<String> = parts
+        .map(|(name, joules)| format!("{name} {:.3}", joules * 1e3))
+        .collect();
+    format!(
+        "{:.3} mJ ({}), {:.3} W; energy-delay {:.3e} J s",
+        energy.total_j * 1e3,
+        parts.join(", "),
+        energy.mean_w,
+        energy.energy_delay_js
+    )
 }
 
 /// For people.
@@ -133,6 +156,7 @@ pub fn text(report: &Report, paint: Paint) -> String {
             d.cache.accesses
         ));
     }
+    text.push_str(&format!("  energy: {}\n", energy(&d.energy)));
     if !report.agents.is_empty() {
         text.push_str(&format!("\n{}\n", paint.strong("other agents")));
         report.agents.iter().for_each(|a| text.push_str(&agent(a)));
@@ -157,6 +181,10 @@ pub fn text(report: &Report, paint: Paint) -> String {
             ));
         }
         w.agents.iter().for_each(|a| text.push_str(&agent(a)));
+        let (joules, before) = (w.device.energy.total_j, d.energy.total_j);
+        if (joules - before).abs() > before * 0.01 {
+            text.push_str(&format!("  energy: {}\n", energy(&w.device.energy)));
+        }
     }
     text.push_str(&format!("\n{}\n", grounds(report)));
     text

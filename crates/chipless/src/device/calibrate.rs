@@ -204,7 +204,7 @@ fn latencies(
             .map(one)
             .collect::<Result<Vec<_>, Failure>>()
     };
-    with_programs(&paths, options, &npu, all).map_err(|(_, failure)| failure)?
+    with_programs(&paths, options, &[npu], all).map_err(|(_, failure)| failure)?
 }
 
 /// What two networks say of the figures, and these of the others.

@@ -10,37 +10,42 @@ use chipless_model::MemoryKind;
 use chipless_report::attribution::lives;
 use chipless_sim::{Outcome, Timeline, TimingOnly, Verified};
 
-/// Opens programs, proves them safe and runs each alone; then does something with all of them. The numbers count the paths.
+/// Opens programs, proves them safe and runs each alone; then does something with all of them. There is one for each path and each of the
+/// options for the NPU, those of a path one after another. The numbers of errors count the paths.
 ///
 /// # Errors
 /// A program that cannot be read or that is refused: its number, and why.
 pub(super) fn with_programs<T>(
     paths: &[&str],
     options: &Options,
-    npu: &Options,
+    npu: &[Options],
     then: impl FnOnce(&[FileProgram<'_, '_>]) -> T,
 ) -> Result<T, (usize, Failure)> {
     let about = |number: usize| move |failure: Failure| (number, failure.about(paths[number]));
+    let all = npu.len();
     let inputs = paths.iter().enumerate().map(|(number, path)| {
         let input = options.open(path).map_err(about(number))?;
         Ok(input.bytes)
     });
     let bytes: Vec<Bytes> = inputs.collect::<Result<_, _>>()?;
-    let files = bytes.iter().enumerate().map(|(number, bytes)| {
+    let files = bytes.iter().enumerate().flat_map(|(number, bytes)| {
         let is_npu =
             crate::file::recognize(paths[number], bytes).is_some_and(|t| t.name() == "npu");
-        let options = if is_npu { npu } else { options };
-        open(paths[number], bytes, options).map_err(about(number))
+        let chosen = npu
+            .iter()
+            .map(move |npu| if is_npu { npu } else { options });
+        chosen.map(move |options| open(paths[number], bytes, options).map_err(about(number)))
     });
     let files: Vec<File<'_>> = files.collect::<Result<_, _>>()?;
     let documents = files.iter().enumerate();
-    let documents = documents.map(|(number, file)| file.read().map_err(about(number)));
+    let documents = documents.map(|(number, file)| file.read().map_err(about(number / all)));
     let documents: Vec<OpenDocument<'_>> = documents.collect::<Result<_, _>>()?;
     let lowered = documents.iter().enumerate();
-    let lowered = lowered.map(|(number, document)| document.lower().map_err(about(number)));
+    let lowered = lowered.map(|(number, document)| document.lower().map_err(about(number / all)));
     let lowered: Vec<Lowered<'_>> = lowered.collect::<Result<_, _>>()?;
     let programs = lowered.iter().zip(&documents).enumerate();
     let programs = programs.map(|(number, (lowered, document))| {
+        let number = number / all;
         let verified = lowered
             .verify()
             .map_err(Failure::program)

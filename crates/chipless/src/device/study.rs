@@ -7,8 +7,9 @@ use crate::options::Options;
 use crate::run::{fill, no_room, stopped};
 use chipless_device::result::{Parts, WhatIf, ratios, what_if};
 use chipless_device::{
-    ArrivalKind, Arrivals, Change, Engine, FileProgram, Mistake, Program, Record, Report, Resolved,
-    Setup, Simulated, Source, Stream, StreamSetup, Workload, quantity, read, rules, simulate,
+    ArrivalKind, Arrivals, CLOCKS, Change, Engine, FileProgram, Governor, Mistake, Program, Record,
+    Report, Resolved, Setup, Simulated, Source, Stream, StreamSetup, Workload, quantity, read,
+    rules, simulate,
 };
 use chipless_model::{Finding, Place, Storage};
 use rayon::prelude::*;
@@ -308,6 +309,14 @@ impl<'r> Study<'r> {
         for figure in &resolved.program {
             npu.set("set", figure.clone())?;
         }
+        let clocks = clocks(resolved).into_iter().map(|scale| {
+            let mut npu = npu.clone();
+            if let Some(scale) = scale {
+                npu.set("set", format!("{SCALE}={scale}"))?;
+            }
+            Ok(npu)
+        });
+        let npu: Vec<Options> = clocks.collect::<Result<_, Failure>>()?;
         let streams: Vec<(&Stream, &str)> = self.file_streams().collect();
         let paths: Vec<String> = streams
             .iter()
@@ -340,13 +349,16 @@ impl<'r> Study<'r> {
         resolved: &Resolved,
         programs: &'s [FileProgram<'p, 'a>],
     ) -> Result<Setup<'s, 'p, 'a>, Failure> {
-        let mut files = programs.iter();
+        let count = self.file_streams().count().max(1);
+        let mut files = programs.chunks(programs.len().div_ceil(count).max(1));
         let mut streams = Vec::with_capacity(self.workload.streams.len());
         for stream in &self.workload.streams {
-            let (program, engine, alone) = match &stream.program {
-                Source::Synthetic(program) => (Program::Synthetic(program), program.engine, 0),
+            let (program, engine, slower) = match &stream.program {
+                Source::Synthetic(program) => {
+                    (Program::Synthetic(program), program.engine, &[][..])
+                }
                 Source::File(_) => {
-                    let Some(program) = files.next() else {
+                    let Some((program, slower)) = files.next().and_then(<[_]>::split_first) else {
                         continue;
                     };
                     if program
@@ -363,7 +375,7 @@ impl<'r> Study<'r> {
                     (
                         Program::File(program),
                         stream.engine.unwrap_or(Engine::Nn),
-                        program.latency,
+                        slower,
                     )
                 }
             };
@@ -371,7 +383,8 @@ impl<'r> Study<'r> {
                 stream,
                 program,
                 engine,
-                alone,
+                slower,
+                alone: alone_of_file(program, slower),
             });
         }
         let mut setup = Setup {
@@ -386,9 +399,13 @@ impl<'r> Study<'r> {
         ideal.make_ideal();
         for number in 0..setup.streams.len() {
             if let Program::Synthetic(_) = setup.streams[number].program {
-                let alone = one_job(&setup, number, &ideal)?;
-                let stream = &mut setup.streams[number];
-                stream.alone = alone.unwrap_or(0);
+                let mut alone = None;
+                for clock in (0..resolved.figures.power.clocks()).rev() {
+                    ideal.power.governor = Governor::fixed(clock);
+                    alone = one_job(&setup, number, &ideal)?;
+                    setup.streams[number].alone[clock] = alone.unwrap_or(0);
+                }
+                let stream = &setup.streams[number];
                 let endless = matches!(stream.stream.arrivals.kind, ArrivalKind::InFlight(_))
                     && stream.stream.arrivals.count.is_none();
                 if alone == Some(0) && endless {
@@ -499,7 +516,7 @@ impl<'r> Study<'r> {
                 Purpose::WhatIf(text) => Beside::WhatIf(what_if(text, &setup, &mut other)),
             })
         };
-        if resolved.program == base.program {
+        if resolved.program == base.program && clocks(resolved) == clocks(base) {
             with(programs)
         } else {
             self.with_setup(resolved, false, with)?
@@ -534,6 +551,34 @@ pub(super) fn join(folder: &str, path: &str) -> String {
     } else {
         format!("{folder}{path}")
     }
+}
+
+/// The factor on all clocks of an NPU program.
+const SCALE: &str = "clock.scale";
+
+/// What the factor is at each clock that jobs may have; at the full one it stays as it is.
+fn clocks(resolved: &Resolved) -> Vec<Option<f64>> {
+    let set = resolved
+        .program
+        .iter()
+        .filter_map(|figure| figure.split_once('='));
+    let scale = set.filter(|(key, _)| *key == SCALE).last();
+    let scale = scale
+        .and_then(|(_, value)| value.parse().ok())
+        .unwrap_or(1.0f64);
+    let power = &resolved.figures.power;
+    (0..power.clocks())
+        .map(|clock| (clock > 0).then(|| scale * power.speed(clock)))
+        .collect()
+}
+
+/// How long a program of a file takes at each clock.
+fn alone_of_file(program: Program<'_, '_, '_>, slower: &[FileProgram<'_, '_>]) -> [u64; CLOCKS] {
+    std::array::from_fn(|clock| match (program, clock.checked_sub(1)) {
+        (Program::File(program), None) => program.latency,
+        (_, Some(slow)) => slower.get(slow).map_or(0, |program| program.latency),
+        (Program::Synthetic(_), None) => 0,
+    })
 }
 
 /// Simulates a setup.
@@ -629,11 +674,16 @@ pub(super) fn one_job_of_file(
             stream: &stream,
             program: Program::File(program),
             engine: Engine::Nn,
-            alone: program.latency,
+            slower: &[],
+            alone: alone_of_file(Program::File(program), &[]),
         }],
         duration: None,
         seed: 0,
         with_tasks: false,
     };
-    Ok(one_job(&setup, 0, figures)?.unwrap_or(0))
+    // It is there at the full clock alone.
+    let mut figures = figures.clone();
+    figures.power.governor = Governor::Full;
+    figures.power.thermal_period = 0;
+    Ok(one_job(&setup, 0, &figures)?.unwrap_or(0))
 }

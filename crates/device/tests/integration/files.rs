@@ -112,7 +112,8 @@ fn together<T>(
         stream,
         program: Program::File(file),
         engine: Engine::Nn,
-        alone: file.latency,
+        slower: &[],
+        alone: [file.latency; 3],
     });
     let setup = Setup {
         contexts: &workload.contexts,

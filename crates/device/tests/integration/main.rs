@@ -3,12 +3,14 @@
 mod agents;
 mod files;
 mod memory;
+mod power;
 mod scheduling;
 mod translation;
 mod workloads;
 
 use chipless_device::{
-    Figures, Program, Record, Setup, Simulated, Source, StreamSetup, Workload, read, simulate,
+    CLOCKS, Figures, Program, Record, Setup, Simulated, Source, StreamSetup, Workload, read,
+    simulate,
 };
 
 /// An ideal device of six tiles and two places on the NN engine.
@@ -47,6 +49,17 @@ fn with<T>(
     observe: Option<&mut dyn FnMut(&Record)>,
     then: impl FnOnce(&Simulated<'_>) -> T,
 ) -> T {
+    with_times(text, figures, [0; CLOCKS], observe, then)
+}
+
+/// The same, where programs take so long alone at each clock.
+fn with_times<T>(
+    text: &str,
+    figures: &Figures,
+    alone: [u64; CLOCKS],
+    observe: Option<&mut dyn FnMut(&Record)>,
+    then: impl FnOnce(&Simulated<'_>) -> T,
+) -> T {
     let workload = workload(text);
     let streams = workload.streams.iter().map(|stream| {
         let Source::Synthetic(program) = &stream.program else {
@@ -56,7 +69,8 @@ fn with<T>(
             stream,
             program: Program::Synthetic(program),
             engine: program.engine,
-            alone: 0,
+            slower: &[],
+            alone,
         }
     });
     let setup = Setup {

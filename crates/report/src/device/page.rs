@@ -1,6 +1,6 @@
 //! The result as a page that needs nothing else.
 
-use super::{grounds, signed, time};
+use super::{energy, grounds, signed, time};
 use chipless_device::AgentReport;
 use chipless_device::result::Report;
 use chipless_model::escape;
@@ -83,6 +83,14 @@ pub fn page(report: &Report) -> String {
             c.jobs,
             c.share * 100.0
         ));
+    }
+    body.push_str("</table>");
+    body.push_str("<h2>Energy</h2><table><tr><th>figures<th>energy</tr>");
+    let base = std::iter::once(("as given", &report.device));
+    let others = report.what_if.iter();
+    for (figures, device) in base.chain(others.map(|w| (w.change.as_str(), &w.device))) {
+        let joules = energy(&device.energy);
+        body.push_str(&format!("<tr><td>{}<td>{joules}</tr>", escape(figures)));
     }
     body.push_str("</table>");
     if !report.agents.is_empty() {
