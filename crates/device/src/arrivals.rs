@@ -126,3 +126,22 @@ impl Source {
         matches!(self.arrivals.kind, ArrivalKind::Every { jitter, .. } if jitter > 0)
     }
 }
+
+/// The most jobs that come within any time of this length, both ends included; `None` where nothing says.
+pub(crate) fn most_in(arrivals: &Arrivals, length: u64) -> Option<u64> {
+    let most = match &arrivals.kind {
+        ArrivalKind::Every { period, jitter } => {
+            let length = length.saturating_add(*jitter);
+            Some(length / (*period).max(1) + 1)
+        }
+        ArrivalKind::At(times) => {
+            let within = |(n, from): (usize, &u64)| {
+                let to = from.saturating_add(length);
+                (times[n..].partition_point(|at| *at <= to)) as u64
+            };
+            times.iter().enumerate().map(within).max()
+        }
+        ArrivalKind::Poisson(_) | ArrivalKind::InFlight(_) => arrivals.count,
+    };
+    most.map(|most| most.min(arrivals.count.unwrap_or(u64::MAX)))
+}

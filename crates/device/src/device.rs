@@ -6,7 +6,7 @@
 use crate::agents::Bursting;
 use crate::arrivals::{Arrival, Source};
 use crate::figures::{CACHE, DDR, Figures, NETWORK};
-use crate::job::{Job, Record};
+use crate::job::{Job, Record, Status};
 use crate::memory::{Loaded, Memory};
 use crate::policy::{self, Candidate, Holder, Place, Policy};
 use crate::power::Power;
@@ -39,6 +39,8 @@ pub(crate) enum Due {
     Program(JobId, u64),
     /// Nothing that can end has been in flight since an instant.
     Watchdog(JobId, u64, u64),
+    /// A job that was asked to leave has not drained in time.
+    Timeout(JobId, u64),
     /// The scheduler of an engine looks again.
     Wake(usize),
 }
@@ -300,7 +302,10 @@ impl<'a> Device<'_, '_, 'a> {
                 if self.is_current(job, |j| j.epoch == epoch)
                     && self.hangs_since(job) == Some(since) =>
             {
-                self.hang(job);
+                self.stop(job, Status::Hang);
+            }
+            Due::Timeout(job, stamp) if self.is_current(job, |j| j.stamp == stamp) => {
+                self.stop(job, Status::Timeout);
             }
             Due::Wake(engine) => {
                 self.engines[engine].wake = None;

@@ -65,6 +65,7 @@ pub struct Figures {
     pub preempt_save: u64,
     pub preempt_restore: u64,
     pub preempt_bandwidth: f64,
+    pub preempt_timeout: u64,
     pub mmu_enabled: bool,
     pub mmu_page: u64,
     pub tlb_entries: u64,
@@ -193,6 +194,7 @@ specs! {
     "preempt.save" Time("us"), 0, Whole(preempt_save);
     "preempt.restore" Time("us"), 0, Whole(preempt_restore);
     "preempt.bandwidth" Bandwidth, 1, Real(preempt_bandwidth);
+    "preempt.timeout" Time("ms"), 0, Whole(preempt_timeout);
     "mmu.enabled" Bool, 0, Bool(mmu_enabled);
     "mmu.page" Size, 4096, Whole(mmu_page);
     "mmu.tlb.entries" Count, 1, Whole(tlb_entries);
@@ -400,6 +402,7 @@ impl Default for Figures {
             preempt_save: 0,
             preempt_restore: 0,
             preempt_bandwidth: f64::INFINITY,
+            preempt_timeout: 0,
             mmu_enabled: false,
             mmu_page: 4096,
             tlb_entries: 1,

@@ -58,6 +58,8 @@ pub enum Status {
     Fault,
     /// It did not go on.
     Hang,
+    /// It had to leave its place, and did not in time.
+    Timeout,
     /// A job of its context before it failed.
     Aborted,
     /// Its ring was full for too long.

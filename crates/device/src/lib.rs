@@ -38,6 +38,7 @@ mod tasks;
 mod totals;
 mod touches;
 mod workload;
+mod worst;
 mod yields;
 
 pub use agents::{Agent, AgentReport, Traffic};
@@ -55,4 +56,5 @@ pub use synthetic::Synthetic;
 pub use totals::Simulated;
 pub use touches::Touches;
 pub use workload::{ArrivalKind, Arrivals, Context, Engine, Source, Stream, Workload};
+pub use worst::{WorstCase, worst_cases};
 pub use yields::{Point, Yields, drained, yields};

@@ -243,11 +243,11 @@ impl Device<'_, '_, '_> {
         }
     }
 
-    /// A job hangs: the engine is reset, the others on it start again.
-    pub(crate) fn hang(&mut self, id: JobId) {
+    /// A job hangs or does not drain: it is ended, the engine is reset, the others on it start again.
+    pub(crate) fn stop(&mut self, id: JobId, status: Status) {
         let engine = self.engine_of(id);
         let reset = self.figures.reset_time;
-        self.fail(id, Status::Hang);
+        self.fail(id, status);
         self.totals.resets += 1;
         self.engines[engine].reset_until = self.now.saturating_add(reset);
         let others: Vec<JobId> = self.engines[engine]

@@ -153,6 +153,10 @@ impl Device<'_, '_, '_> {
         if self.job(id).phase == Phase::Running {
             self.halt(id)?;
             self.drain(id);
+            let (stamp, timeout) = (self.job(id).stamp, self.figures.preempt_timeout);
+            if timeout > 0 && self.job(id).phase == Phase::Running {
+                self.at(now.saturating_add(timeout), Due::Timeout(id, stamp));
+            }
         }
         Ok(())
     }

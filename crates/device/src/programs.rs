@@ -22,6 +22,8 @@ pub struct FileProgram<'p, 'a> {
     pub verified: Verified<'p, 'a>,
     /// How long it takes alone, in picoseconds.
     pub latency: u64,
+    /// How long its longest task takes alone, in picoseconds.
+    pub longest: u64,
     /// Tiles that it holds; `None`: the whole device.
     pub tiles: Option<u64>,
     /// Bytes on the chip that are still needed, from each instant of its run on, in picoseconds.

@@ -9,6 +9,7 @@ use crate::setup::{Program, Setup};
 use crate::synthetic::TaskKind;
 use crate::totals::Simulated;
 use crate::workload::{Engine, Source};
+use crate::worst::{WorstCase, worst_cases};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +42,8 @@ pub struct Report {
     pub device: DeviceReport,
     /// What other agents on the chip moved, in the order of the workload.
     pub agents: Vec<AgentReport>,
+    /// How long jobs of the realtime band take at worst.
+    pub worst_cases: Vec<WorstCase>,
     /// What shared resources carried.
     pub resources: Vec<ResourceReport>,
     /// On how many figures the result rests, by grade.
@@ -74,6 +77,8 @@ pub struct StreamReport {
     pub faults: u64,
     /// Jobs that did not go on.
     pub hangs: u64,
+    /// Jobs that had to leave their place and did not in time.
+    pub timeouts: u64,
     /// Done jobs that took longer than the deadline.
     pub missed: u64,
     /// Latency of one job on the idle device with the same figures; null where it does not end.
@@ -226,7 +231,7 @@ pub struct WhatIfStream {
     pub latency_ns: Latency,
 }
 
-fn ns(ps: f64) -> f64 {
+pub(crate) fn ns(ps: f64) -> f64 {
     ps / 1e3
 }
 
@@ -314,6 +319,7 @@ impl Parts<'_, '_, '_, '_> {
                 aborted: totals.aborted,
                 faults: totals.faults,
                 hangs: totals.hangs,
+                timeouts: totals.timeouts,
                 missed: totals.missed,
                 alone_ns: alone.map(|ps| ns(ps as f64)),
                 slowdown: alone.filter(|ps| *ps > 0).map(|ps| mean / ps as f64),
@@ -378,6 +384,7 @@ impl Parts<'_, '_, '_, '_> {
             contexts,
             device: device(simulated),
             agents: simulated.agents.clone(),
+            worst_cases: worst_cases(setup, &self.resolved.figures, self.alone),
             resources: resources.collect(),
             grades,
             sensitivity: Sensitivity::default(),
@@ -459,6 +466,8 @@ impl Parts<'_, '_, '_, '_> {
         add(preempted && f.preempt_save > 0, "preempt.save");
         add(preempted && f.preempt_restore > 0, "preempt.restore");
         add(preempted, "preempt.bandwidth");
+        let may_wait = preempted || simulated.streams.iter().any(|s| s.timeouts > 0);
+        add(may_wait && f.preempt_timeout > 0, "preempt.timeout");
         let looked_up = simulated.tlb.lookups > 0;
         for key in ["enabled", "page", "tlb.entries", "tlb.ways", "prefetch"] {
             add(looked_up, &format!("mmu.{key}"));

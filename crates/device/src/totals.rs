@@ -20,6 +20,7 @@ pub(crate) struct StreamTotals {
     pub(crate) aborted: u64,
     pub(crate) faults: u64,
     pub(crate) hangs: u64,
+    pub(crate) timeouts: u64,
     pub(crate) missed: u64,
     pub(crate) latencies: Latencies,
     /// Of done jobs.
@@ -96,6 +97,7 @@ impl<'a> Totals<'a> {
             }
             Status::Fault => of.faults += 1,
             Status::Hang => of.hangs += 1,
+            Status::Timeout => of.timeouts += 1,
             Status::Aborted => of.aborted += 1,
             Status::Rejected => of.rejected += 1,
         }

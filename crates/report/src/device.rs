@@ -2,7 +2,7 @@
 
 use crate::style::Paint;
 use chipless_device::result::{Latency, Report};
-use chipless_device::{AgentReport, Energy};
+use chipless_device::{AgentReport, Energy, WorstCase};
 use chipless_model::{Finding, Time};
 
 mod page;
@@ -67,6 +67,30 @@ fn energy(energy: &Energy) -> String {
     )
 }
 
+/// What a job takes at worst, as a line.
+fn worst_case(case: &WorstCase) -> String {
+    let name = &case.stream;
+    let (Some(worst), None) = (case.worst_ns, &case.unbounded) else {
+        let why = case.unbounded.as_deref().unwrap_or_default();
+        return format!("  {name}: no bound, {why}\n");
+    };
+    let deadline = case.deadline_ns.map_or_else(String::new, |deadline| {
+        let is_kept = if worst <= deadline {
+            "kept"
+        } else {
+            "can be missed"
+        };
+        format!("; the deadline of {} {is_kept}", time(deadline))
+    });
+    format!(
+        "  {name}: {} (alone {}, until others leave {}, jobs of its band {}){deadline}\n",
+        time(worst),
+        time(case.alone_ns),
+        time(case.blocking_ns.unwrap_or(0.0)),
+        time(case.interference_ns.unwrap_or(0.0))
+    )
+}
+
 /// For people.
 pub fn text(report: &Report, paint: Paint) -> String {
     let mut text = format!(
@@ -91,6 +115,7 @@ pub fn text(report: &Report, paint: Paint) -> String {
             ("aborted", s.aborted),
             ("faulted", s.faults),
             ("hung", s.hangs),
+            ("did not drain in time", s.timeouts),
         ];
         for (what, count) in others.iter().filter(|(_, count)| *count > 0) {
             text.push_str(&format!(", {count} {what}"));
@@ -160,6 +185,13 @@ pub fn text(report: &Report, paint: Paint) -> String {
     if !report.agents.is_empty() {
         text.push_str(&format!("\n{}\n", paint.strong("other agents")));
         report.agents.iter().for_each(|a| text.push_str(&agent(a)));
+    }
+    if !report.worst_cases.is_empty() {
+        let title = paint.strong("worst cases of the realtime band");
+        text.push_str(&format!("\n{title}\n"));
+    }
+    for w in &report.worst_cases {
+        text.push_str(&worst_case(w));
     }
     for w in &report.what_if {
         text.push_str(&format!(

@@ -120,6 +120,12 @@ fn alone<'p, 'a>(
         .map(|(resource, bytes)| (program.resources[resource].name.clone(), *bytes));
     let program = FileProgram {
         latency: timeline.end.0,
+        longest: timeline
+            .tasks
+            .iter()
+            .map(|r| r.end.0 - r.start.0)
+            .max()
+            .unwrap_or(0),
         tiles: shares.map(|shares| u64::from(shares.tiles())),
         levels,
         carried: carried.collect(),

@@ -83,6 +83,7 @@ fn together<T>(
             let verified = Verified::assume(program);
             FileProgram {
                 latency: run(&verified, &mut TimingOnly).timeline.end.0,
+                longest: 0,
                 tiles: Some(1),
                 levels: Vec::new(),
                 carried: Vec::new(),

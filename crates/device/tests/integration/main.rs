@@ -7,6 +7,7 @@ mod power;
 mod scheduling;
 mod translation;
 mod workloads;
+mod worst;
 
 use chipless_device::{
     CLOCKS, Figures, Program, Record, Setup, Simulated, Source, StreamSetup, Workload, read,
@@ -61,6 +62,35 @@ fn with_times<T>(
     then: impl FnOnce(&Simulated<'_>) -> T,
 ) -> T {
     let workload = workload(text);
+    with_setup(&workload, alone, |setup| {
+        let observe: Option<&mut dyn FnMut(&Record)> = match observe {
+            Some(observe) => Some(&mut *observe),
+            None => None,
+        };
+        let simulated =
+            simulate(setup, figures, None, observe).expect("no program of a file can fail");
+        assert_eq!(simulated.stuck, 0);
+        then(&simulated)
+    })
+}
+
+fn job<'r>(records: &'r [Record], stream: &str, index: u64) -> &'r Record {
+    let is_it = |r: &&Record| r.stream == stream && r.index == index;
+    records
+        .iter()
+        .find(is_it)
+        .unwrap_or_else(|| panic!("no job {stream} {index}"))
+}
+
+const US: u64 = 1_000_000;
+const MS: u64 = 1_000_000_000;
+
+/// The setup of a workload of synthetic programs, which take so long alone at each clock.
+fn with_setup<T>(
+    workload: &Workload,
+    alone: [u64; CLOCKS],
+    then: impl FnOnce(&Setup<'_, '_, '_>) -> T,
+) -> T {
     let streams = workload.streams.iter().map(|stream| {
         let Source::Synthetic(program) = &stream.program else {
             panic!("a synthetic program is expected")
@@ -81,23 +111,5 @@ fn with_times<T>(
         seed: workload.seed,
         with_tasks: true,
     };
-    let observe: Option<&mut dyn FnMut(&Record)> = match observe {
-        Some(observe) => Some(&mut *observe),
-        None => None,
-    };
-    let simulated =
-        simulate(&setup, figures, None, observe).expect("no program of a file can fail");
-    assert_eq!(simulated.stuck, 0);
-    then(&simulated)
+    then(&setup)
 }
-
-fn job<'r>(records: &'r [Record], stream: &str, index: u64) -> &'r Record {
-    let is_it = |r: &&Record| r.stream == stream && r.index == index;
-    records
-        .iter()
-        .find(is_it)
-        .unwrap_or_else(|| panic!("no job {stream} {index}"))
-}
-
-const US: u64 = 1_000_000;
-const MS: u64 = 1_000_000_000;
