@@ -13,6 +13,7 @@ use crate::power::Power;
 use crate::programs::{Work, load};
 use crate::setup::Setup;
 use crate::states::States;
+use crate::substreams::ContextMap;
 use crate::tasks::Owner;
 use crate::totals::{Simulated, Totals};
 use chipless_model::Storage;
@@ -41,6 +42,8 @@ pub(crate) enum Due {
     Watchdog(JobId, u64, u64),
     /// A job that was asked to leave has not drained in time.
     Timeout(JobId, u64),
+    /// The doorbell of a context is taken back.
+    Revoked(usize),
     /// The scheduler of an engine looks again.
     Wake(usize),
 }
@@ -110,6 +113,7 @@ pub(crate) struct Device<'s, 'p, 'a> {
     /// Agents with bursts.
     pub(crate) bursting: Vec<Bursting>,
     pub(crate) power: Power,
+    pub(crate) map: ContextMap,
     pub(crate) ended: Vec<Owner>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) holders: Vec<Holder>,
@@ -179,6 +183,7 @@ pub fn simulate<'s, 'a>(
         masks,
         bursting,
         power: Power::new(&figures.power),
+        map: ContextMap::default(),
         ended: Vec::new(),
         candidates: Vec::new(),
         holders: Vec::new(),
@@ -189,6 +194,11 @@ pub fn simulate<'s, 'a>(
 
 impl<'a> Device<'_, '_, 'a> {
     fn go(&mut self) -> Result<(), Stopped> {
+        for (number, context) in self.setup.contexts.iter().enumerate() {
+            if let Some(revoked) = context.revoked {
+                self.at(revoked, Due::Revoked(number));
+            }
+        }
         for stream in 0..self.sources.len() {
             for _ in 0..self.sources[stream].first() {
                 match self.sources[stream].follow(0) {
@@ -307,6 +317,7 @@ impl<'a> Device<'_, '_, 'a> {
             Due::Timeout(job, stamp) if self.is_current(job, |j| j.stamp == stamp) => {
                 self.stop(job, Status::Timeout);
             }
+            Due::Revoked(context) => self.abort(context),
             Due::Wake(engine) => {
                 self.engines[engine].wake = None;
                 self.engines[engine].is_dirty = true;
@@ -371,6 +382,7 @@ impl<'a> Device<'_, '_, 'a> {
         }
         let stuck = self.live as u64;
         self.totals.agents = self.agents_moved();
+        self.totals.map = self.map.counts;
         self.power_passes();
         let carried = [NETWORK, CACHE, DDR].map(|r| self.memory.network.carried[usize::from(r)]);
         self.totals.energy = self.power.energy(&self.figures.power, self.now, carried);

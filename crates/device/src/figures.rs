@@ -53,6 +53,9 @@ pub struct Figures {
     pub host_retry: u64,
     pub host_retry_limit: u64,
     pub doorbell_latency: u64,
+    pub doorbell_grant: u64,
+    pub map_rows: u64,
+    pub map_load: u64,
     pub firmware_start: u64,
     pub firmware_complete: u64,
     pub policy: PolicyName,
@@ -173,6 +176,9 @@ specs! {
     "host.retry" Time("us"), 1, Whole(host_retry);
     "host.retry_limit" Time("s"), 0, Whole(host_retry_limit);
     "doorbell.latency" Time("us"), 0, Whole(doorbell_latency);
+    "doorbell.grant" Time("us"), 0, Whole(doorbell_grant);
+    "context_map.rows" Count, 1, Whole(map_rows);
+    "context_map.load" Time("us"), 0, Whole(map_load);
     "firmware.start" Time("us"), 0, Whole(firmware_start);
     "firmware.complete" Time("us"), 0, Whole(firmware_complete);
     "scheduler.policy" Policy, 0, Policy(policy);
@@ -247,10 +253,12 @@ specs! {
 }
 
 /// Figures that are 0, or off, on an ideal device.
-const IDEAL: [&str; 14] = [
+const IDEAL: [&str; 16] = [
     "host.submit",
     "host.complete",
     "doorbell.latency",
+    "doorbell.grant",
+    "context_map.load",
     "firmware.start",
     "firmware.complete",
     "preempt.save",
@@ -390,6 +398,9 @@ impl Default for Figures {
             host_retry: 100_000_000,
             host_retry_limit: 2_000_000_000_000,
             doorbell_latency: 0,
+            doorbell_grant: 0,
+            map_rows: 30,
+            map_load: 0,
             firmware_start: 0,
             firmware_complete: 0,
             policy: PolicyName::Hardware,
@@ -695,6 +706,17 @@ impl Figures {
 
     /// Whether the figures fit each other; otherwise the keys that do not, and why.
     fn check(&self) -> Result<(), (&'static [&'static str], String)> {
+        let at_once = self.nn_slots.saturating_add(self.copy_slots);
+        if self.map_rows < at_once {
+            let text = format!(
+                "expected a row of the context map for each of the {at_once} contexts that run at once, found {}",
+                self.map_rows
+            );
+            return Err((
+                &["context_map.rows", "device.nn_slots", "device.copy_slots"],
+                text,
+            ));
+        }
         if !self.mmu_page.is_power_of_two() {
             let text = format!(
                 "expected a power of two for mmu.page, found {}",

@@ -137,7 +137,10 @@ impl Device<'_, '_, '_> {
     pub(crate) fn push(&mut self, id: JobId) {
         let (now, figures) = (self.now, self.figures);
         let context = self.context_of(id);
-        if self.rings[context].held < figures.ring_jobs {
+        let granted = self.setup.contexts[context].granted;
+        let has_doorbell =
+            granted.is_none_or(|at| now >= at.saturating_add(figures.doorbell_grant));
+        if has_doorbell && self.rings[context].held < figures.ring_jobs {
             self.rings[context].held += 1;
             self.job(id).push = Some(now);
             self.enter(id, Phase::Ringing, figures.doorbell_latency);

@@ -111,11 +111,22 @@ impl Device<'_, '_, '_> {
         }
         places.holding.push((id, holder));
         let figures = self.figures;
+        let holding = self.engines.iter().flat_map(|places| &places.holding);
+        let running: Vec<u32> = holding.map(|(_, holder)| holder.process).collect();
+        let is_running = |process| running.contains(&process);
+        let load = match self.map.place(of.process, figures.map_rows, is_running) {
+            true => figures.map_load,
+            false => 0,
+        };
         if self.job(id).phase == Phase::Preempted {
             let time = figures.preempt_restore.saturating_add(self.state_time(id));
-            self.enter(id, Phase::Restoring, time);
+            self.enter(id, Phase::Restoring, time.saturating_add(load));
         } else {
-            self.enter(id, Phase::Starting, figures.firmware_start);
+            self.enter(
+                id,
+                Phase::Starting,
+                figures.firmware_start.saturating_add(load),
+            );
         }
     }
 

@@ -359,7 +359,14 @@ fn contexts(node: &Node) -> Read<Vec<Context>> {
         let fields = Fields::of(
             node,
             "a context",
-            &["process", "band", "priority", "percentage"],
+            &[
+                "process",
+                "band",
+                "priority",
+                "percentage",
+                "granted",
+                "revoked",
+            ],
         )?;
         let process = fields.needs("process", "a context")?;
         let band = match fields.get("band") {
@@ -390,6 +397,21 @@ fn contexts(node: &Node) -> Read<Vec<Context>> {
             None => None,
             Some(node) => Some(percentage(node, band)?),
         };
+        let instant = |key: &str| match fields.get(key) {
+            Some(node) => time(node, key).map(Some),
+            None => Ok(None),
+        };
+        let (granted, revoked) = (instant("granted")?, instant("revoked")?);
+        if let (Some(node), true) = (
+            fields.get("revoked"),
+            revoked <= granted && granted.is_some(),
+        ) {
+            let text = format!(
+                "expected a time behind `granted`, found {}",
+                node.describe()
+            );
+            return wrong(&rules::DOORBELL_TIMES, node.span, text);
+        }
         contexts.push(Context {
             name: (*name).to_owned(),
             process: integer(
@@ -401,6 +423,8 @@ fn contexts(node: &Node) -> Read<Vec<Context>> {
             band,
             priority,
             percentage,
+            granted,
+            revoked,
         });
     }
     Ok(contexts)

@@ -6,6 +6,7 @@ use crate::figures::{BANDS, Grade, Machine, PolicyName, RESOURCES, Resolved};
 use crate::mmu::TlbCounts;
 use crate::power::{Energy, Governor};
 use crate::setup::{Program, Setup};
+use crate::substreams::MapCounts;
 use crate::synthetic::TaskKind;
 use crate::totals::Simulated;
 use crate::workload::{Engine, Source};
@@ -178,6 +179,8 @@ pub struct DeviceReport {
     pub cache: CacheCounts,
     /// Resets of the engine after a hang.
     pub resets: u64,
+    /// Rows of the context map.
+    pub context_map: MapCounts,
     /// What the NPU used, by figures that are all assumed.
     pub energy: Energy,
 }
@@ -265,6 +268,7 @@ fn device(simulated: &Simulated<'_>) -> DeviceReport {
         tlb: simulated.tlb,
         cache: simulated.cache,
         resets: simulated.resets,
+        context_map: simulated.map,
         energy: simulated.energy,
     }
 }
@@ -431,6 +435,13 @@ impl Parts<'_, '_, '_, '_> {
         add(f.host_submit > 0, "host.submit");
         add(f.host_complete > 0, "host.complete");
         add(f.doorbell_latency > 0, "doorbell.latency");
+        let granted = setup.contexts.iter().any(|c| c.granted.is_some());
+        add(granted && f.doorbell_grant > 0, "doorbell.grant");
+        add(f.map_load > 0, "context_map.load");
+        add(
+            f.map_load > 0 && simulated.map.evictions > 0,
+            "context_map.rows",
+        );
         add(f.firmware_start > 0, "firmware.start");
         add(f.firmware_complete > 0, "firmware.complete");
         add(true, "scheduler.policy");

@@ -57,6 +57,10 @@ chipless_model::rules! {
         "A context that submits jobs has a doorbell of its own; their ids are 1 to 255 (device.doorbells)."
         "Put streams that belong together into one context."
         "linux drivers/accel/ivpu/ivpu_drv.h, IVPU_MIN_DB and IVPU_MAX_DB";
+    DOORBELL_TIMES Fault Error Format "workload-doorbell-times" "a doorbell that is taken back before it is granted"
+        "A context has its doorbell from `granted` until `revoked`; before, its pushes are refused, behind, its jobs are aborted."
+        "Put `revoked` behind `granted`, or leave one of them out."
+        "docs/npu-device.md, the ways to the device";
     AGENT Fault Error Format "workload-agent" "an agent whose traffic makes no sense"
         "An agent on the chip has exactly one of `rate` and `at`. `burst` and `working_set` belong to a rate, a path names network, cache or ddr, and a recorded trace has a time, bytes and perhaps an address on each line, in the order of the times."
         "Mend the field that the finding names."

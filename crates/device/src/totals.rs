@@ -8,6 +8,7 @@ use crate::mmu::TlbCounts;
 use crate::power::Energy;
 use crate::setup::{Setup, StreamSetup};
 use crate::statistics::Latencies;
+use crate::substreams::MapCounts;
 use chipless_model::Storage;
 
 /// Of one stream.
@@ -52,6 +53,7 @@ pub(crate) struct Totals<'a> {
     pub(crate) outputs: Vec<(usize, Storage<'a>)>,
     pub(crate) agents: Vec<AgentReport>,
     pub(crate) energy: Energy,
+    pub(crate) map: MapCounts,
 }
 
 impl<'a> Totals<'a> {
@@ -70,6 +72,7 @@ impl<'a> Totals<'a> {
             outputs: Vec::new(),
             agents: Vec::new(),
             energy: Energy::default(),
+            map: MapCounts::default(),
         }
     }
 
@@ -139,6 +142,7 @@ impl<'a> Totals<'a> {
             outputs: self.outputs,
             agents: self.agents,
             energy: self.energy,
+            map: self.map,
             stuck,
         }
     }
@@ -162,6 +166,8 @@ pub struct Simulated<'a> {
     pub agents: Vec<AgentReport>,
     /// What the NPU used.
     pub energy: Energy,
+    /// Rows of the context map.
+    pub map: MapCounts,
     /// Bytes of the first jobs of streams that computed.
     pub outputs: Vec<(usize, Storage<'a>)>,
     /// Jobs that got stuck: nothing is left to happen, and they have not ended.

@@ -39,6 +39,10 @@ pub struct Context {
     pub priority: i8,
     /// Of a context of the normal band: of a hundred, the time that the band has while focus work would keep it from the device.
     pub percentage: Option<f64>,
+    /// When it asks for its doorbell, in picoseconds; `None`: it has it from the start.
+    pub granted: Option<u64>,
+    /// When its doorbell is taken back; `None`: never.
+    pub revoked: Option<u64>,
 }
 
 /// Where jobs come from.

@@ -653,6 +653,8 @@ pub(super) fn one_job_of_file(
         band: 1,
         priority: 0,
         percentage: None,
+        granted: None,
+        revoked: None,
     }];
     let stream = Stream {
         name: "alone".to_owned(),

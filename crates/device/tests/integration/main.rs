@@ -3,6 +3,7 @@
 mod agents;
 mod files;
 mod memory;
+mod paths;
 mod power;
 mod scheduling;
 mod translation;

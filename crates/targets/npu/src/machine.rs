@@ -6,10 +6,11 @@ use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 
 /// Sections of the device around the programs. Whoever simulates that reads them; a program's time rests on none of them.
-const DEVICE: [&str; 20] = [
+const DEVICE: [&str; 21] = [
     "device",
     "ring",
     "host",
+    "context_map",
     "doorbell",
     "firmware",
     "scheduler",
