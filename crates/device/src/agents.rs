@@ -161,12 +161,11 @@ impl Device<'_, '_, '_> {
         let mut steady = self.memory.network.moved(self.now).into_iter();
         let agents = self.setup.agents.iter().enumerate();
         let report = |(number, agent): (usize, &Agent)| {
-            let bytes = match agent.traffic {
-                Traffic::Steady => steady.next().unwrap_or(0),
-                _ => {
-                    let of = self.bursting.iter().find(|a| a.agent == number);
-                    of.map_or(0, |of| of.moved)
-                }
+            let bytes = if matches!(agent.traffic, Traffic::Steady) {
+                steady.next().unwrap_or(0)
+            } else {
+                let of = self.bursting.iter().find(|a| a.agent == number);
+                of.map_or(0, |of| of.moved)
             };
             AgentReport {
                 name: agent.name.clone(),

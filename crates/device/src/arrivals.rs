@@ -23,6 +23,18 @@ pub(crate) struct Arrival {
     pub(crate) index: u64,
     /// How much later it comes.
     pub(crate) delay: u64,
+    pub(crate) link: Link,
+}
+
+/// Where a job stands in a chain of jobs that follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Link {
+    /// Turns of the chain until it.
+    pub(crate) turn: u64,
+    /// When the job came that began the chain; `None`: this one does.
+    pub(crate) began: Option<u64>,
+    /// When the last turn was done.
+    pub(crate) last: Option<u64>,
 }
 
 impl Source {
@@ -45,9 +57,6 @@ impl Source {
 
     /// The next arrival of a stream that does not wait for its jobs; `None` where there is none any more.
     pub(crate) fn next(&mut self) -> Option<Arrival> {
-        if matches!(self.arrivals.kind, ArrivalKind::InFlight(_)) {
-            return None;
-        }
         self.draw()
     }
 
@@ -67,13 +76,32 @@ impl Source {
         self.take(at.max(self.arrivals.offset), 0)
     }
 
+    /// The job of a stream that follows another's, which is done at an instant.
+    pub(crate) fn behind(&mut self, at: u64, link: Link) -> Option<Arrival> {
+        let ArrivalKind::After { turns, .. } = self.arrivals.kind else {
+            return None;
+        };
+        let turn = link.turn + u64::from(turns.is_some());
+        if turns.is_some_and(|turns| turn > turns) {
+            return None;
+        }
+        let arrival = self.take(at, 0)?;
+        let link = Link { turn, ..link };
+        Some(Arrival { link, ..arrival })
+    }
+
     fn take(&mut self, at: u64, delay: u64) -> Option<Arrival> {
         let index = self.made;
         if at >= self.end || self.arrivals.count.is_some_and(|count| index >= count) {
             return None;
         }
         self.made += 1;
-        Some(Arrival { at, index, delay })
+        Some(Arrival {
+            at,
+            index,
+            delay,
+            link: Link::default(),
+        })
     }
 
     /// A number in (0, 1].
@@ -115,7 +143,7 @@ impl Source {
                     .checked_add(offset)?;
                 self.take(at, 0)
             }
-            ArrivalKind::InFlight(_) => None,
+            ArrivalKind::InFlight(_) | ArrivalKind::After { .. } => None,
         }
     }
 }
@@ -141,7 +169,9 @@ pub(crate) fn most_in(arrivals: &Arrivals, length: u64) -> Option<u64> {
             };
             times.iter().enumerate().map(within).max()
         }
-        ArrivalKind::Poisson(_) | ArrivalKind::InFlight(_) => arrivals.count,
+        ArrivalKind::Poisson(_) | ArrivalKind::InFlight(_) | ArrivalKind::After { .. } => {
+            arrivals.count
+        }
     };
     most.map(|most| most.min(arrivals.count.unwrap_or(u64::MAX)))
 }

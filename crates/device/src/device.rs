@@ -4,7 +4,7 @@
 //! leave at an instant starts none any more.
 
 use crate::agents::Bursting;
-use crate::arrivals::{Arrival, Source};
+use crate::arrivals::{Arrival, Link, Source};
 use crate::figures::{CACHE, DDR, Figures, NETWORK};
 use crate::job::{Job, Record, Status};
 use crate::memory::{Loaded, Memory};
@@ -16,6 +16,7 @@ use crate::states::States;
 use crate::substreams::ContextMap;
 use crate::tasks::Owner;
 use crate::totals::{Simulated, Totals};
+use crate::workload::ArrivalKind;
 use chipless_model::Storage;
 use chipless_sim::{InstanceId, Stopped, World};
 use std::cmp::Reverse;
@@ -26,8 +27,8 @@ pub(crate) type JobId = u32;
 /// What is due. Timers of jobs carry what makes them void when it has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
-    /// A stream's next job.
-    Arrival(usize, u64),
+    /// A stream's next job, and where it stands in a chain.
+    Arrival(usize, u64, Link),
     /// A stream's next job is drawn, which comes so much later.
     Drawn(usize, u64, u64),
     /// A phase of a job is over.
@@ -114,6 +115,8 @@ pub(crate) struct Device<'s, 'p, 'a> {
     pub(crate) bursting: Vec<Bursting>,
     pub(crate) power: Power,
     pub(crate) map: ContextMap,
+    /// By stream, those whose jobs follow its own.
+    pub(crate) followers: Vec<Vec<usize>>,
     pub(crate) ended: Vec<Owner>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) holders: Vec<Holder>,
@@ -184,12 +187,26 @@ pub fn simulate<'s, 'a>(
         bursting,
         power: Power::new(&figures.power),
         map: ContextMap::default(),
+        followers: followers(setup),
         ended: Vec::new(),
         candidates: Vec::new(),
         holders: Vec::new(),
     };
     device.go()?;
     Ok(device.finish())
+}
+
+/// By stream, those whose jobs follow its own.
+fn followers(setup: &Setup<'_, '_, '_>) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new(); setup.streams.len()];
+    for (number, of) in setup.streams.iter().enumerate() {
+        if let ArrivalKind::After { streams, .. } = &of.stream.arrivals.kind {
+            for before in streams {
+                all[*before].push(number);
+            }
+        }
+    }
+    all
 }
 
 impl<'a> Device<'_, '_, 'a> {
@@ -276,7 +293,7 @@ impl<'a> Device<'_, '_, 'a> {
 
     pub(crate) fn at(&mut self, at: u64, due: Due) {
         let order = match due {
-            Due::Arrival(stream, _) | Due::Drawn(stream, ..) => ARRIVALS + stream as u32,
+            Due::Arrival(stream, ..) | Due::Drawn(stream, ..) => ARRIVALS + stream as u32,
             Due::Wake(_) => WAKES,
             _ => ENDS,
         };
@@ -287,11 +304,14 @@ impl<'a> Device<'_, '_, 'a> {
     fn handle(&mut self, due: Due) {
         match due {
             Due::Drawn(stream, index, delay) => {
-                self.at(self.now + delay, Due::Arrival(stream, index));
+                self.at(
+                    self.now + delay,
+                    Due::Arrival(stream, index, Link::default()),
+                );
                 self.draw(stream);
             }
-            Due::Arrival(stream, index) => {
-                self.arrive(stream, index);
+            Due::Arrival(stream, index, link) => {
+                self.arrive(stream, index, link);
                 if !self.sources[stream].has_jitter() {
                     self.draw(stream);
                 }
@@ -332,11 +352,17 @@ impl<'a> Device<'_, '_, 'a> {
         }
     }
 
-    pub(crate) fn arrives(&mut self, stream: usize, Arrival { at, index, delay }: Arrival) {
+    pub(crate) fn arrives(&mut self, stream: usize, arrival: Arrival) {
+        let Arrival {
+            at,
+            index,
+            delay,
+            link,
+        } = arrival;
         if self.sources[stream].has_jitter() {
             self.at(at, Due::Drawn(stream, index, delay));
         } else {
-            self.at(at, Due::Arrival(stream, index));
+            self.at(at, Due::Arrival(stream, index, link));
         }
     }
 

@@ -288,14 +288,13 @@ impl Spec {
     pub const fn unit(&self) -> &'static str {
         match self.kind {
             Bool => "bool",
-            Time(unit) => unit,
+            Time(unit) | Number(unit) => unit,
             Size => "bytes",
             Count => "count",
             Bandwidth => "bytes/s",
             Percent => "percent",
             Bits => "bits",
             Policy | Kind::Governor => "name",
-            Number(unit) => unit,
         }
     }
 
@@ -543,24 +542,32 @@ pub struct Mistake {
     pub message: String,
 }
 
-/// The rate or the weight of an agent after a change.
-fn changed(key: &str, before: f64, value: &str) -> Result<f64, String> {
-    let (units, low) = if key.ends_with(".rate") {
-        (BANDWIDTHS, 0.0)
-    } else {
-        (&[][..], f64::MIN_POSITIVE)
-    };
-    let after = factor(value).map_or_else(|| quantity::real(value, units), |by| Some(before * by));
-    after
-        .filter(|after| after.is_finite() && *after >= low)
-        .ok_or_else(|| {
-            format!("expected a bandwidth or a weight above zero for {key}, found \"{value}\"")
-        })
-}
-
 fn factor(value: &str) -> Option<f64> {
     let factor: f64 = value.strip_suffix('x')?.parse().ok()?;
     (factor.is_finite() && factor > 0.0).then_some(factor)
+}
+
+/// A figure of an agent.
+enum AgentFigure<'f> {
+    Rate(&'f mut f64),
+    Weight(&'f mut f64),
+}
+
+impl AgentFigure<'_> {
+    /// Gives it a value or multiplies it; otherwise says what was expected.
+    fn change(self, value: &str) -> Result<(), &'static str> {
+        let (slot, units, low, expected) = match self {
+            AgentFigure::Rate(slot) => (slot, BANDWIDTHS, 0.0, "a bandwidth (10GB/s)"),
+            AgentFigure::Weight(slot) => (slot, &[][..], f64::MIN_POSITIVE, "a weight above zero"),
+        };
+        let after =
+            factor(value).map_or_else(|| quantity::real(value, units), |by| Some(*slot * by));
+        match after.filter(|after| after.is_finite() && *after >= low) {
+            Some(after) => *slot = after,
+            None => return Err(expected),
+        }
+        Ok(())
+    }
 }
 
 impl Machine {
@@ -603,8 +610,13 @@ impl Machine {
             } else if key.starts_with(MASK) {
                 self.put(&mut figures, key, value)
                     .map_err(|message| wrong(index, message))?;
-            } else if let Some(slot) = figures.agent(key) {
-                *slot = changed(key, *slot, value).map_err(|message| wrong(index, message))?;
+            } else if let Some(figure) = figures.agent(key) {
+                figure.change(value).map_err(|message| {
+                    wrong(
+                        index,
+                        format!("expected {message} for {key}, found \"{value}\""),
+                    )
+                })?;
             } else {
                 let Some((_, own)) = self.program.iter().find(|(known, _)| known == key) else {
                     return Err(wrong(index, self.unknown(key)));
@@ -676,12 +688,12 @@ impl Machine {
 
 impl Figures {
     /// The figure of an agent that has this key: `agent.NAME.rate` or `agent.NAME.weight`.
-    fn agent(&mut self, key: &str) -> Option<&mut f64> {
+    fn agent(&mut self, key: &str) -> Option<AgentFigure<'_>> {
         let (name, figure) = key.strip_prefix(AGENT)?.rsplit_once('.')?;
         let agent = self.agents.get_mut(name)?;
         match figure {
-            "rate" => agent.rate.as_mut(),
-            "weight" => Some(&mut agent.weight),
+            "rate" => agent.rate.as_mut().map(AgentFigure::Rate),
+            "weight" => Some(AgentFigure::Weight(&mut agent.weight)),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! A job on its way through the device, and what its time went into.
 
+use crate::arrivals::Link;
 use crate::states::Alone;
 use crate::synthetic::Synthetic;
 use crate::tasks::Agent;
@@ -139,6 +140,7 @@ pub(crate) enum Phase {
 pub(crate) struct Job {
     pub(crate) stream: usize,
     pub(crate) index: u64,
+    pub(crate) link: Link,
     pub(crate) arrival: u64,
     pub(crate) push: Option<u64>,
     pub(crate) first_push: u64,

@@ -1,15 +1,18 @@
 //! The life of a job: from its arrival over ring and doorbell to its end, and what its time goes into.
 
+use crate::arrivals::Link;
 use crate::device::{Device, Due, JobId};
 use crate::job::{Body, Breakdown, Job, Phase, Record, Status};
 use crate::setup::Program;
+use crate::workload::ArrivalKind;
 
 impl Device<'_, '_, '_> {
-    pub(crate) fn arrive(&mut self, stream: usize, index: u64) {
+    pub(crate) fn arrive(&mut self, stream: usize, index: u64, link: Link) {
         self.numbers += 1;
         let job = Job {
             stream,
             index,
+            link,
             arrival: self.now,
             push: None,
             first_push: self.now,
@@ -330,6 +333,20 @@ impl Device<'_, '_, '_> {
                 tasks,
             };
             self.left.push((job.stream, job.index, record));
+        }
+        if status == Status::Done {
+            let mut link = job.link;
+            link.began.get_or_insert(job.arrival);
+            if let ArrivalKind::After { turns: Some(_), .. } = stream.stream.arrivals.kind {
+                self.totals.turn(job.stream, link, self.now);
+                link.last = Some(self.now);
+            }
+            for at in 0..self.followers[job.stream].len() {
+                let follower = self.followers[job.stream][at];
+                if let Some(arrival) = self.sources[follower].behind(self.now, link) {
+                    self.arrives(follower, arrival);
+                }
+            }
         }
         let again = match status {
             Status::Rejected => self.now.saturating_add(self.figures.host_retry),

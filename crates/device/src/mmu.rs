@@ -365,7 +365,7 @@ impl Mmu {
             let resolves = LEVEL_BITS as u64 * (self.levels - 1 - level) + u64::from(SMALLEST_BITS);
             let index = page.start().checked_shr(resolves as u32).unwrap_or(0);
             let table = TABLES | u64::from(process) << 43 | (level & 7) << 40;
-            let missed = cache.read_line(table | index * ENTRY, self.mask);
+            let missed = cache.read_line(table | (index * ENTRY), self.mask);
             read += missed;
             let level = if missed > 0 {
                 self.level

@@ -114,9 +114,10 @@ impl Device<'_, '_, '_> {
         let holding = self.engines.iter().flat_map(|places| &places.holding);
         let running: Vec<u32> = holding.map(|(_, holder)| holder.process).collect();
         let is_running = |process| running.contains(&process);
-        let load = match self.map.place(of.process, figures.map_rows, is_running) {
-            true => figures.map_load,
-            false => 0,
+        let load = if self.map.place(of.process, figures.map_rows, is_running) {
+            figures.map_load
+        } else {
+            0
         };
         if self.job(id).phase == Phase::Preempted {
             let time = figures.preempt_restore.saturating_add(self.state_time(id));

@@ -265,9 +265,14 @@ pub fn read(
             "expected a stream at least, found none",
         );
     }
+    let names = items.iter().map(|item| {
+        let fields = Fields::any(item, "a stream")?;
+        Ok(fields.get("name").map(Node::label).unwrap_or_default())
+    });
+    let names: Vec<String> = names.collect::<Read<_>>()?;
     let mut streams: Vec<Stream> = Vec::with_capacity(items.len());
     for item in items {
-        let (stream, name) = stream(item, &contexts, &mut open)?;
+        let (stream, name) = stream(item, &contexts, &names, &mut open)?;
         if streams.iter().any(|known| known.name == stream.name) {
             let text = format!(
                 "expected streams of different names, found a second \"{}\"",
@@ -281,8 +286,11 @@ pub fn read(
         Some(node) => Some(time(node, "duration")?),
         None => None,
     };
-    let endless = |stream: &&Stream| {
-        stream.arrivals.count.is_none() && !matches!(stream.arrivals.kind, ArrivalKind::At(_))
+    let endless = |stream: &&Stream| match &stream.arrivals.kind {
+        _ if stream.arrivals.count.is_some() => false,
+        ArrivalKind::At(_) => false,
+        ArrivalKind::After { .. } => follows_itself(&streams, stream),
+        _ => true,
     };
     if let (None, Some(stream)) = (duration, streams.iter().find(endless)) {
         let text = format!(
@@ -454,6 +462,7 @@ fn percentage(node: &Node, band: u8) -> Read<f64> {
 fn stream(
     node: &Node,
     contexts: &[Context],
+    names: &[String],
     open: &mut impl FnMut(&str) -> Result<String, String>,
 ) -> Read<(Stream, Span)> {
     let known = [
@@ -488,7 +497,7 @@ fn stream(
         context,
         program: source,
         span: program.span,
-        arrivals: arrivals(fields.needs("arrivals", "a stream")?, open)?,
+        arrivals: arrivals(fields.needs("arrivals", "a stream")?, names, open)?,
         deadline,
         engine,
     };
@@ -507,13 +516,19 @@ pub(crate) fn engine(node: &Node) -> Read<Engine> {
     }
 }
 
-fn arrivals(node: &Node, open: &mut impl FnMut(&str) -> Result<String, String>) -> Read<Arrivals> {
-    const KINDS: [&str; 4] = ["every", "poisson", "in_flight", "at"];
+fn arrivals(
+    node: &Node,
+    names: &[String],
+    open: &mut impl FnMut(&str) -> Result<String, String>,
+) -> Read<Arrivals> {
+    const KINDS: [&str; 5] = ["every", "poisson", "in_flight", "at", "after"];
     let known = [
         "every",
         "poisson",
         "in_flight",
         "at",
+        "after",
+        "turns",
         "jitter",
         "offset",
         "count",
@@ -527,7 +542,17 @@ fn arrivals(node: &Node, open: &mut impl FnMut(&str) -> Result<String, String>) 
             format!("expected `jitter` beside `every`, found it beside `{kind}`"),
         );
     }
+    for (key, fits) in [("turns", kind == "after"), ("offset", kind != "after")] {
+        if let (Some(node), false) = (fields.get(key), fits) {
+            let text = match key {
+                "turns" => format!("expected `turns` beside `after`, found it beside `{kind}`"),
+                _ => format!("expected no `{key}` beside `after`, found one"),
+            };
+            return senseless(node.span, text);
+        }
+    }
     let kind = match kind {
+        "after" => after(value, fields.get("turns"), names)?,
         "every" => ArrivalKind::Every {
             period: match time(value, "every")? {
                 0 => {
@@ -591,6 +616,66 @@ fn arrivals(node: &Node, open: &mut impl FnMut(&str) -> Result<String, String>) 
         },
         count,
     })
+}
+
+/// Whether a stream's jobs are followed by jobs of its own again, with nothing that counts them on the way.
+fn follows_itself(streams: &[Stream], stream: &Stream) -> bool {
+    let mut known = vec![false; streams.len()];
+    let mut left = vec![stream];
+    while let Some(next) = left.pop() {
+        let ArrivalKind::After {
+            streams: before,
+            turns: None,
+        } = &next.arrivals.kind
+        else {
+            continue;
+        };
+        for at in before
+            .iter()
+            .copied()
+            .filter(|_| next.arrivals.count.is_none())
+        {
+            if !std::mem::replace(&mut known[at], true) {
+                left.push(&streams[at]);
+            }
+        }
+    }
+    streams
+        .iter()
+        .zip(known)
+        .any(|(of, known)| known && of.name == stream.name)
+}
+
+/// The streams whose jobs are followed: a name, or a list of names.
+fn after(node: &Node, turns: Option<&Node>, names: &[String]) -> Read<ArrivalKind> {
+    let one = std::slice::from_ref(node);
+    let items = match &node.value {
+        Value::List(items) => items.as_slice(),
+        _ => one,
+    };
+    if items.is_empty() {
+        let text = "expected a stream at least, found none";
+        return wrong(&rules::ARRIVALS, node.span, text);
+    }
+    let number = |item: &Node| {
+        let given = item.label();
+        let known = names.iter().position(|name| *name == given);
+        known.map_or_else(
+            || {
+                let text = format!("expected one of `streams`, found \"{given}\"");
+                wrong(&rules::ARRIVALS, item.span, text)
+            },
+            Ok,
+        )
+    };
+    let mut streams = items.iter().map(number).collect::<Read<Vec<usize>>>()?;
+    streams.sort_unstable();
+    streams.dedup();
+    let turns = match turns {
+        Some(node) => Some(integer(node, 1, u64::MAX.into(), "a number of turns")? as u64),
+        None => None,
+    };
+    Ok(ArrivalKind::After { streams, turns })
 }
 
 /// The instants of a file: one on each line, seconds where there is no unit, `#` starts a comment.

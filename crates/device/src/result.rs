@@ -6,6 +6,7 @@ use crate::figures::{BANDS, Grade, Machine, PolicyName, RESOURCES, Resolved};
 use crate::mmu::TlbCounts;
 use crate::power::{Energy, Governor};
 use crate::setup::{Program, Setup};
+use crate::statistics::Latencies;
 use crate::substreams::MapCounts;
 use crate::synthetic::TaskKind;
 use crate::totals::Simulated;
@@ -88,12 +89,24 @@ pub struct StreamReport {
     pub slowdown: Option<f64>,
     /// From arrival to the end, of done jobs.
     pub latency_ns: Latency,
+    /// Turns of chains, of a stream that counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Turns>,
     /// What the mean latency went into.
     pub breakdown_ns: BreakdownReport,
     /// Jobs that were there at a time, on average.
     pub mean_in_system: f64,
     /// Done jobs a second.
     pub throughput_per_s: f64,
+}
+
+/// Times of the turns of chains: of a language model, those of its tokens.
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+pub struct Turns {
+    /// From the arrival of the job that began the chain to the end of the first turn.
+    pub first_ns: Latency,
+    /// From the end of a turn to that of the next.
+    pub between_ns: Latency,
 }
 
 /// Latencies of done jobs.
@@ -238,8 +251,7 @@ pub(crate) fn ns(ps: f64) -> f64 {
     ps / 1e3
 }
 
-fn latency(of: &mut crate::totals::StreamTotals) -> Latency {
-    let latencies = &mut of.latencies;
+fn latency(latencies: &mut Latencies) -> Latency {
     let mut at = |part: f64| ns(latencies.quantile(part) as f64);
     let (p50, p90, p99) = (at(0.5), at(0.9), at(0.99));
     Latency {
@@ -299,7 +311,7 @@ impl Parts<'_, '_, '_, '_> {
             .zip(&mut simulated.streams)
             .zip(self.alone);
         let streams = streams.map(|((of, totals), alone)| {
-            let latency_ns = latency(totals);
+            let latency_ns = latency(&mut totals.latencies);
             let mean = totals.latencies.mean();
             debug_assert!(totals.latencies.sum() >= u128::from(totals.latencies.max()));
             let part = |n: usize| {
@@ -328,6 +340,10 @@ impl Parts<'_, '_, '_, '_> {
                 alone_ns: alone.map(|ps| ns(ps as f64)),
                 slowdown: alone.filter(|ps| *ps > 0).map(|ps| mean / ps as f64),
                 latency_ns,
+                turns: (!totals.first.is_empty()).then(|| Turns {
+                    first_ns: latency(&mut totals.first),
+                    between_ns: latency(&mut totals.between),
+                }),
                 breakdown_ns: BreakdownReport {
                     host: part(0),
                     ring: part(1),
@@ -554,7 +570,7 @@ pub fn what_if(change: &str, setup: &Setup<'_, '_, '_>, simulated: &mut Simulate
     let streams = setup.streams.iter().zip(&mut simulated.streams);
     let streams = streams.map(|(of, totals)| WhatIfStream {
         name: of.stream.name.clone(),
-        latency_ns: latency(totals),
+        latency_ns: latency(&mut totals.latencies),
     });
     WhatIf {
         change: change.to_owned(),

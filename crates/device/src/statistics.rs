@@ -53,6 +53,10 @@ impl Latencies {
         self.buckets[bucket] += 1;
     }
 
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     pub(crate) fn mean(&self) -> f64 {
         if self.count == 0 {
             0.0

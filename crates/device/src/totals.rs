@@ -1,6 +1,7 @@
 //! What is counted while jobs come and go.
 
 use crate::agents::AgentReport;
+use crate::arrivals::Link;
 use crate::cache::CacheCounts;
 use crate::figures::RESOURCES;
 use crate::job::{Breakdown, Job, Status};
@@ -28,6 +29,9 @@ pub(crate) struct StreamTotals {
     pub(crate) breakdown: [i128; 9],
     /// Picoseconds that all jobs have spent on the device and the host.
     pub(crate) inside: u128,
+    /// Of the turns of chains: from the start of the chain to the first, and from each to the next.
+    pub(crate) first: Latencies,
+    pub(crate) between: Latencies,
 }
 
 /// Of one context.
@@ -105,6 +109,15 @@ impl<'a> Totals<'a> {
             Status::Rejected => of.rejected += 1,
         }
         self.contexts[stream.stream.context].jobs += 1;
+    }
+
+    /// A turn of a chain is done.
+    pub(crate) fn turn(&mut self, stream: usize, link: Link, now: u64) {
+        let of = &mut self.streams[stream];
+        match (link.last, link.began) {
+            (Some(last), _) => of.between.push(now - last),
+            (None, began) => of.first.push(now - began.unwrap_or(now)),
+        }
     }
 
     /// A program has moved bytes over resources.

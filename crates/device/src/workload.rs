@@ -108,6 +108,13 @@ pub enum ArrivalKind {
     Poisson(f64),
     /// So many at the start, and another one for each that is done.
     InFlight(u64),
+    /// One for each done job of these streams, at its end.
+    After {
+        /// Their indices.
+        streams: Vec<usize>,
+        /// Jobs of this stream in a chain that began with a job that follows nothing; `None`: as many as the others bring.
+        turns: Option<u64>,
+    },
     /// At these instants, in rising order.
     At(Vec<u64>),
 }

@@ -125,6 +125,16 @@ pub fn text(report: &Report, paint: Paint) -> String {
             s.throughput_per_s,
             latency(&s.latency_ns)
         ));
+        if let Some(turns) = &s.turns {
+            text.push_str(&format!("  first turn: {}\n", latency(&turns.first_ns)));
+            if turns.between_ns.mean > 0.0 {
+                text.push_str(&format!(
+                    "  from turn to turn: {}; {:.1} per second\n",
+                    latency(&turns.between_ns),
+                    1e9 / turns.between_ns.mean
+                ));
+            }
+        }
         if let (Some(alone), Some(slowdown)) = (s.alone_ns, s.slowdown) {
             text.push_str(&format!(
                 "  alone: {}; {slowdown:.2} times as long here\n",
@@ -184,7 +194,9 @@ pub fn text(report: &Report, paint: Paint) -> String {
     text.push_str(&format!("  energy: {}\n", energy(&d.energy)));
     if !report.agents.is_empty() {
         text.push_str(&format!("\n{}\n", paint.strong("other agents")));
-        report.agents.iter().for_each(|a| text.push_str(&agent(a)));
+        for a in &report.agents {
+            text.push_str(&agent(a));
+        }
     }
     if !report.worst_cases.is_empty() {
         let title = paint.strong("worst cases of the realtime band");
@@ -212,7 +224,9 @@ pub fn text(report: &Report, paint: Paint) -> String {
                 time(other.latency_ns.p99)
             ));
         }
-        w.agents.iter().for_each(|a| text.push_str(&agent(a)));
+        for a in &w.agents {
+            text.push_str(&agent(a));
+        }
         let (joules, before) = (w.device.energy.total_j, d.energy.total_j);
         if (joules - before).abs() > before * 0.01 {
             text.push_str(&format!("  energy: {}\n", energy(&w.device.energy)));

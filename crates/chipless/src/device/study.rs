@@ -406,8 +406,10 @@ impl<'r> Study<'r> {
                     setup.streams[number].alone[clock] = alone.unwrap_or(0);
                 }
                 let stream = &setup.streams[number];
-                let endless = matches!(stream.stream.arrivals.kind, ArrivalKind::InFlight(_))
-                    && stream.stream.arrivals.count.is_none();
+                let endless = matches!(
+                    stream.stream.arrivals.kind,
+                    ArrivalKind::InFlight(_) | ArrivalKind::After { turns: None, .. }
+                ) && stream.stream.arrivals.count.is_none();
                 if alone == Some(0) && endless {
                     let text = "expected a program that takes time, or a `count`: jobs without time follow each other for ever";
                     return Err(self.mistake(rules::ARRIVALS.at(stream.stream.span.place(), text)));

@@ -1,6 +1,7 @@
 //! The device from the outside: a workload in, exact times out.
 
 mod agents;
+mod chains;
 mod files;
 mod memory;
 mod paths;

@@ -1,6 +1,6 @@
 //! The result as a page that needs nothing else.
 
-use super::{energy, grounds, signed, time};
+use super::{energy, grounds, signed, time, worst_case};
 use chipless_device::AgentReport;
 use chipless_device::result::Report;
 use chipless_model::escape;
@@ -44,7 +44,9 @@ pub fn page(report: &Report) -> String {
             s.throughput_per_s
         ));
     }
-    body.push_str("</table><h2>Where the time goes</h2>");
+    body.push_str("</table>");
+    body.push_str(&bounds(report));
+    body.push_str("<h2>Where the time goes</h2>");
     let longest = report
         .streams
         .iter()
@@ -99,9 +101,9 @@ pub fn page(report: &Report) -> String {
         let others = report.what_if.iter();
         let others = others.map(|w| (w.change.as_str(), &w.agents));
         for (figures, agents) in base.chain(others) {
-            agents
-                .iter()
-                .for_each(|a| body.push_str(&agent(figures, a)));
+            for a in agents {
+                body.push_str(&agent(figures, a));
+            }
         }
         body.push_str("</table>");
     }
@@ -132,6 +134,27 @@ pub fn page(report: &Report) -> String {
         "<!doctype html><html lang=en><meta charset=utf-8><title>{}</title><style>{STYLE}</style><body>{body}</body></html>\n",
         escape(&report.workload)
     )
+}
+
+/// Turns of chains, and worst cases of the realtime band.
+fn bounds(report: &Report) -> String {
+    let mut body = String::new();
+    let turns = report.streams.iter();
+    for (name, turns) in turns.filter_map(|s| Some((&s.name, s.turns?))) {
+        body.push_str(&format!(
+            "<p>{}: first turn {}, from turn to turn {}</p>",
+            escape(name),
+            time(turns.first_ns.mean),
+            time(turns.between_ns.mean)
+        ));
+    }
+    for case in &report.worst_cases {
+        body.push_str(&format!(
+            "<p>worst case of {}</p>",
+            escape(worst_case(case).trim())
+        ));
+    }
+    body
 }
 
 /// A row of the table of agents; the bar is what the agent got of what it wanted.
