@@ -57,7 +57,7 @@ enum Purpose {
 enum Beside {
     Halved(std::collections::BTreeMap<String, Option<f64>>),
     Doubled(std::collections::BTreeMap<String, Option<f64>>),
-    WhatIf(WhatIf),
+    WhatIf(Box<WhatIf>),
 }
 
 struct Study<'r> {
@@ -493,7 +493,7 @@ impl<'r> Study<'r> {
             match beside? {
                 Beside::Halved(ratios) => report.sensitivity.halved = ratios,
                 Beside::Doubled(ratios) => report.sensitivity.doubled = ratios,
-                Beside::WhatIf(what_if) => report.what_if.push(what_if),
+                Beside::WhatIf(what_if) => report.what_if.push(*what_if),
             }
         }
         Ok(report)
@@ -515,7 +515,9 @@ impl<'r> Study<'r> {
             Ok(match &variant.purpose {
                 Purpose::Halved => Beside::Halved(ratios(first, &other, simulated)),
                 Purpose::Doubled => Beside::Doubled(ratios(first, &other, simulated)),
-                Purpose::WhatIf(text) => Beside::WhatIf(what_if(text, &setup, &mut other)),
+                Purpose::WhatIf(text) => {
+                    Beside::WhatIf(Box::new(what_if(text, &setup, &mut other)))
+                }
             })
         };
         if resolved.program == base.program && clocks(resolved) == clocks(base) {
@@ -564,7 +566,7 @@ fn clocks(resolved: &Resolved) -> Vec<Option<f64>> {
         .program
         .iter()
         .filter_map(|figure| figure.split_once('='));
-    let scale = set.filter(|(key, _)| *key == SCALE).last();
+    let scale = set.rev().find(|(key, _)| *key == SCALE);
     let scale = scale
         .and_then(|(_, value)| value.parse().ok())
         .unwrap_or(1.0f64);
