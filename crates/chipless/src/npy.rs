@@ -38,8 +38,23 @@ fn accepted(element: ElementType, found: &TypeStr) -> bool {
     found.size_field() == bytes && alike
 }
 
-/// The bytes of a tensor of this type and shape, row by row, as a program has them. The error is what to say after the
-/// file's name.
+/// Whether a file holds numpy's default integers where a program has a shorter type: they are taken where all of them fit.
+pub fn is_narrowed(file: &[u8], element: ElementType) -> bool {
+    header(file).is_ok_and(|(header, _)| match header.dtype() {
+        DType::Plain(found) => narrows(element, &found),
+        _ => false,
+    })
+}
+
+fn narrows(element: ElementType, found: &TypeStr) -> bool {
+    element.kind() != Kind::Float
+        && element != ElementType::Bool
+        && (8..64).contains(&element.bits())
+        && (found.type_char(), found.size_field()) == numpy_type(ElementType::Int64)
+}
+
+/// The bytes of a tensor of this type and shape, row by row, as a program has them; see [`is_narrowed`]. The error is what to say
+/// after the file's name.
 pub fn read<'b>(
     file: &'b [u8],
     element: ElementType,
@@ -50,6 +65,10 @@ pub fn read<'b>(
     let DType::Plain(found) = header.dtype() else {
         return Err(format!("{}, found a structured array", expected()));
     };
+    if narrows(element, &found) && header.shape() == shape {
+        let wide = read(file, ElementType::Int64, shape)?;
+        return converted(&wide, ElementType::Int64, element).map(Cow::Owned);
+    }
     if !accepted(element, &found) || header.shape() != shape {
         return Err(format!(
             "{}, found {} {:?}",
