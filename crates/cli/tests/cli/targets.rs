@@ -447,3 +447,21 @@ fn default_integers_of_numpy_are_taken_where_they_fit() {
     let wrong = "expected numbers from -32768 to 32767, as int16 has them, found 32768";
     assert!(code == 2 && err.contains(wrong), "{code}: {err}");
 }
+
+#[test]
+fn info_shows_what_can_be_read_of_a_graph() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("part.dfg");
+    std::fs::write(
+        &path,
+        "Input64: a\nthis is ?? no line\nc = Add64(a, a)\nOutput64: c\n",
+    )
+    .unwrap();
+    let (code, out, err) = run(&["info", path.to_str().unwrap()]);
+    assert_eq!(code, 2, "{err}");
+    assert!(
+        err.contains("part.dfg:2:6") && err.contains("expected `=` or `,`, found `is`"),
+        "{err}"
+    );
+    assert!(out.contains("inputs") && out.contains("outputs"), "{out}");
+}
