@@ -5,6 +5,7 @@
 
 mod files;
 mod model;
+mod mutate;
 mod spu;
 mod tally;
 mod targets;
@@ -14,6 +15,7 @@ pub use files::{
     schedule_tree, sweep_plan, yaml_read,
 };
 pub use model::model;
+pub use mutate::mutate_values;
 pub use spu::{spu_femto, spu_iospec, spu_plan, spu_saved};
 pub use tally::tallied;
 pub use targets::{

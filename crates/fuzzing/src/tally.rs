@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Executions between two lines of the tally.
-const INTERVAL: u64 = 10_000;
+const INTERVAL: u64 = 1000;
 
 static TRIED: AtomicU64 = AtomicU64::new(0);
 static PAST: AtomicU64 = AtomicU64::new(0);

@@ -55,22 +55,14 @@ fn schedules() -> Vec<Vec<u8>> {
     files
 }
 
-/// Other digits and other keys: what is still JSON goes deeper.
+/// Other numbers and other values: what is still JSON goes deeper.
 fn mutate_text(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     if random.below(4) == 0 {
         return mutate(random, bytes);
     }
     let mut bytes = bytes.to_vec();
-    let digits: Vec<usize> = (0..bytes.len())
-        .filter(|at| bytes[*at].is_ascii_digit())
-        .collect();
     for _ in 0..=random.below(3) {
-        bytes[digits[random.below(digits.len())]] = b'0' + random.below(10) as u8;
-    }
-    if random.below(3) == 0 {
-        let at = digits[random.below(digits.len())];
-        let more: &[u8] = [&b"000000"[..], b"99999999", b"4294967295"][random.below(3)];
-        bytes.splice(at..at, more.iter().copied());
+        chipless_fuzzing::mutate_values(&mut bytes, random.next());
     }
     bytes
 }
