@@ -562,7 +562,6 @@ impl<'i> Reader<'i, '_> {
 pub(crate) fn interface(image: &Image<'_>, document: &Document<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let metadata = document.metadata();
-    let symbols = crate::image::interface_symbols(document);
     let sides = [
         ("io.NetworkInput.", metadata.inputs),
         ("io.NetworkOutput.", metadata.outputs),
@@ -597,27 +596,44 @@ pub(crate) fn interface(image: &Image<'_>, document: &Document<'_>) -> Vec<Findi
             continue;
         }
         for (index, (tensor, size)) in tensors.iter().zip(sizes).enumerate() {
-            let section = format!("{prefix}{index}");
-            let declared = symbols.iter().find(|(_, _, name, _)| *name == section);
-            if let (Some((.., declared)), Some(bytes)) = (declared, tensor.bytes())
-                && *declared != bytes
-            {
-                let name = tensor.name.text().unwrap_or_default();
-                let message =
-                    format!("{name} takes {bytes} bytes; the symbol of {section} says {declared}");
-                findings.push(
-                    rules::PROGRAM_INTERFACE_SIZE.at(document.metadata_place().at(name), message),
-                );
-            }
             if tensor.bytes().is_none_or(|bytes| bytes > size) {
                 let bytes = tensor
                     .bytes()
                     .map_or_else(|| "more than 2^61".to_owned(), |bytes| bytes.to_string());
                 let name = tensor.name.text().unwrap_or_default();
-                let message = format!("{name} takes {bytes} bytes; {section} has {size}");
+                let message = format!("{name} takes {bytes} bytes; {prefix}{index} has {size}");
                 findings
                     .push(rules::PROGRAM_INTERFACE.at(document.metadata_place().at(name), message));
             }
+        }
+    }
+    findings
+}
+
+/// Where the symbol of an input or output gives it another size than its description.
+pub(crate) fn interface_sizes(document: &Document<'_>) -> Vec<Finding> {
+    let metadata = document.metadata();
+    let sides = [
+        ("io.NetworkInput.", metadata.inputs),
+        ("io.NetworkOutput.", metadata.outputs),
+        ("io.ProfilingOutput.", metadata.profiling_outputs),
+    ];
+    let mut findings = Vec::new();
+    for (_, _, section, declared) in crate::image::interface_symbols(document) {
+        let tensor = sides.iter().find_map(|(prefix, tensors)| {
+            let number = section.strip_prefix(prefix)?.parse::<usize>().ok()?;
+            tensors.get(number)
+        });
+        let Some((tensor, bytes)) = tensor.and_then(|tensor| Some((tensor, tensor.bytes()?)))
+        else {
+            continue;
+        };
+        if bytes != declared && findings.len() < MOST_FINDINGS {
+            let name = tensor.name.text().unwrap_or_default();
+            let message =
+                format!("{name} takes {bytes} bytes; the symbol of {section} says {declared}");
+            let place = document.metadata_place().at(name);
+            findings.push(rules::PROGRAM_INTERFACE_SIZE.at(place, message));
         }
     }
     findings
