@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::NamedTempFile;
 
+/// Links that are followed one after another, as on Linux.
+const MOST_LINKS: usize = 40;
+
 /// [`Limits::pipe_bytes`](chipless_model::Limits::pipe_bytes) of this process: a command opens its file before it knows whose options it has.
 /// Zero stands for the default.
 static PIPE_BYTES: AtomicU64 = AtomicU64::new(0);
@@ -114,21 +117,94 @@ pub fn matching(pattern: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// Writes a file under a temporary name in the same directory and renames it when it is complete. What exists and is not
-/// a regular file (a device, a pipe) is written to directly.
+/// Writes a file so that nobody ever sees half of it: as [`Growing`] does.
 pub fn write(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
-        let mut file = File::options().write(true).open(path)?;
-        return parts.iter().try_for_each(|part| file.write_all(part));
-    }
-    let mut file = temporary(path)?;
+    let mut file = Growing::create(path)?;
     parts.iter().try_for_each(|part| file.write_all(part))?;
-    file.persist(path)?;
-    Ok(())
+    file.finish()
+}
+
+/// A file that is written under a temporary name in the same directory, and gets its name when it is complete. A link is followed: what it
+/// points to is replaced, with the permissions that it has. What is no regular file (a device, a pipe) is written to directly.
+#[derive(Debug)]
+pub struct Growing(Place);
+
+#[derive(Debug)]
+enum Place {
+    Direct(File),
+    Temporary(NamedTempFile, PathBuf),
+}
+
+impl Growing {
+    /// Begins a file of this name.
+    ///
+    /// # Errors
+    /// A directory that is not there or takes no file, a file of this name that may not be written, a device that cannot be opened.
+    pub fn create(path: &Path) -> io::Result<Growing> {
+        let path = behind_links(path)?;
+        // Whether it may be written is a question to the system: the permissions of a directory alone would let it be replaced.
+        let existing = match File::options().write(true).open(&path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let Some(existing) = existing else {
+            return Ok(Growing(Place::Temporary(temporary(&path)?, path)));
+        };
+        let metadata = existing.metadata()?;
+        if !metadata.is_file() {
+            return Ok(Growing(Place::Direct(existing)));
+        }
+        let file = temporary(&path)?;
+        file.as_file().set_permissions(metadata.permissions())?;
+        Ok(Growing(Place::Temporary(file, path)))
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// A directory that has vanished, or takes no file any more.
+    pub fn finish(self) -> io::Result<()> {
+        match self.0 {
+            Place::Direct(mut file) => file.flush(),
+            Place::Temporary(file, path) => {
+                file.persist(path)?;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Write for Growing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Place::Direct(file) => file.write(bytes),
+            Place::Temporary(file, _) => file.as_file_mut().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.0 {
+            Place::Direct(file) => file.flush(),
+            Place::Temporary(file, _) => file.as_file_mut().flush(),
+        }
+    }
+}
+
+/// The path that a symbolic link stands for, however many follow one another; what they point to need not be there.
+fn behind_links(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&path) {
+            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
 }
 
 /// A file under a temporary name, in the directory of the one that it becomes.
-pub fn temporary(path: &Path) -> io::Result<NamedTempFile> {
+fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     let directory = path
         .parent()
         .filter(|p| !p.as_os_str().is_empty())

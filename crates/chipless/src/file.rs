@@ -138,8 +138,8 @@ impl<'f> File<'f> {
         }
     }
 
-    /// As much of the document as can be read.
-    fn part(&self) -> Result<OpenDocument<'_>, Failure> {
+    /// As much of the document as can be read: [`Document::is_complete`](crate::Document::is_complete) says whether that is all of it.
+    pub fn part(&self) -> Result<OpenDocument<'_>, Failure> {
         let document = self
             .package
             .read()

@@ -12,6 +12,9 @@ use std::borrow::Cow;
 /// Bytes of a header at most. Those of plain arrays have 128.
 const HEADER_LIMIT: usize = 1 << 16;
 
+/// Brackets within brackets of a header; a structured type within another has six.
+const DEPTH_LIMIT: usize = 8;
+
 /// How numpy knows an element type: kind and bytes.
 fn numpy_type(element: ElementType) -> (TypeChar, u64) {
     let bytes = (element.bits() / 8).max(1);
@@ -35,8 +38,23 @@ fn accepted(element: ElementType, found: &TypeStr) -> bool {
     found.size_field() == bytes && alike
 }
 
-/// The bytes of a tensor of this type and shape, row by row, as a program has them. The error is what to say after the
-/// file's name.
+/// Whether a file holds numpy's default integers where a program has a shorter type: they are taken where all of them fit.
+pub fn is_narrowed(file: &[u8], element: ElementType) -> bool {
+    header(file).is_ok_and(|(header, _)| match header.dtype() {
+        DType::Plain(found) => narrows(element, &found),
+        _ => false,
+    })
+}
+
+fn narrows(element: ElementType, found: &TypeStr) -> bool {
+    element.kind() != Kind::Float
+        && element != ElementType::Bool
+        && (8..64).contains(&element.bits())
+        && (found.type_char(), found.size_field()) == numpy_type(ElementType::Int64)
+}
+
+/// The bytes of a tensor of this type and shape, row by row, as a program has them; see [`is_narrowed`]. The error is what to say
+/// after the file's name.
 pub fn read<'b>(
     file: &'b [u8],
     element: ElementType,
@@ -47,6 +65,10 @@ pub fn read<'b>(
     let DType::Plain(found) = header.dtype() else {
         return Err(format!("{}, found a structured array", expected()));
     };
+    if narrows(element, &found) && header.shape() == shape {
+        let wide = read(file, ElementType::Int64, shape)?;
+        return converted(&wide, ElementType::Int64, element).map(Cow::Owned);
+    }
     if !accepted(element, &found) || header.shape() != shape {
         return Err(format!(
             "{}, found {} {:?}",
@@ -353,9 +375,30 @@ fn header(file: &[u8]) -> Result<(NpyHeader, &[u8]), String> {
     let (head, data) = file
         .split_at_checked(end)
         .ok_or_else(|| format!("expected a header of {length} bytes, found the end of the file"))?;
+    // The parser behind tries several forms at each bracket: its time doubles with each level.
+    let depth = brackets(&head[start..]);
+    if depth > DEPTH_LIMIT {
+        return Err(format!(
+            "expected a header of at most {DEPTH_LIMIT} brackets within brackets, found {depth}"
+        ));
+    }
     let header = NpyHeader::from_reader(&*known_types(head))
         .map_err(|error| format!("its header is not one of an .npy file: {error}"))?;
     Ok((header, data))
+}
+
+/// How deeply the brackets of a header are nested.
+fn brackets(header: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0usize, 0);
+    for byte in header {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
 }
 
 /// The header with types that only the array libraries know written as raw data of the same size, which numpy knows. The
@@ -630,5 +673,21 @@ mod tests {
             said(&file("'<f2'", false, "('x',)", &[]))
                 .starts_with("its header is not one of an .npy file: ")
         );
+    }
+
+    /// The parser of the header takes twice as long for each bracket: sixty would be for ever.
+    #[test]
+    fn a_header_of_brackets_ends() {
+        let file = |depth: usize| {
+            let text = format!("{{'descr': {}{}", "(0, {".repeat(depth / 2), " ".repeat(60));
+            let length = u16::try_from(text.len()).unwrap().to_le_bytes();
+            [b"\x93NUMPY\x01\x00", &length[..], text.as_bytes()].concat()
+        };
+        let error = describe(&file(60)).unwrap_err();
+        assert_eq!(
+            error,
+            "expected a header of at most 8 brackets within brackets, found 61"
+        );
+        assert!(describe(&file(6)).is_err());
     }
 }

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// Characters of a file name that comes from a program.
 const NAME_LIMIT: usize = 200;
@@ -40,7 +39,8 @@ pub(crate) fn write(path: &Path, parts: &[&[u8]]) -> Result<(), Failure> {
     disk::write(path, parts).map_err(|error| cannot_write(path, &error))
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+/// A file cannot be written.
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::misuse(path.display(), format_args!("cannot be written: {error}"))
 }
 
@@ -48,12 +48,12 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
 #[derive(Debug)]
 pub(crate) struct Growing {
     path: PathBuf,
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<disk::Growing>,
 }
 
 impl Growing {
     pub(crate) fn create(path: PathBuf) -> Result<Growing, Failure> {
-        let file = disk::temporary(&path).map_err(|error| cannot_write(&path, &error))?;
+        let file = disk::Growing::create(&path).map_err(|error| cannot_write(&path, &error))?;
         Ok(Growing {
             path,
             file: BufWriter::new(file),
@@ -68,14 +68,10 @@ impl Growing {
 
     /// Gives the file its name.
     pub(crate) fn finish(self) -> Result<PathBuf, Failure> {
-        let put = || -> io::Result<()> {
-            self.file
-                .into_inner()
-                .map_err(io::IntoInnerError::into_error)?
-                .persist(&self.path)?;
-            Ok(())
-        };
-        put().map_err(|error| cannot_write(&self.path, &error))?;
+        let file = self.file.into_inner();
+        file.map_err(io::IntoInnerError::into_error)
+            .and_then(disk::Growing::finish)
+            .map_err(|error| cannot_write(&self.path, &error))?;
         Ok(self.path)
     }
 }

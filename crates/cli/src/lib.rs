@@ -128,6 +128,7 @@ pub(crate) fn command() -> clap::Command {
 /// Does what a command line asks for, its first argument being the name of the program. Returns the exit status.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let started = Instant::now();
+    terminal::survive_file_limits();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let parsed = command()
         .try_get_matches_from(&arguments)

@@ -61,6 +61,7 @@ pub fn model(bytes: &[u8]) {
     let Ok(verified) = chipless_verify::verify(&program) else {
         return;
     };
+    crate::tally::past_the_reader();
     // These say that other orders were not looked at.
     if verified
         .warnings()

@@ -1,6 +1,7 @@
 //! Contracts, plans and containers of the SPU: a document that was read prints so that it reads the same, and can be driven by
 //! what it says may come next; a plan that was lowered can be stepped.
 
+use crate::tally::past_the_reader;
 use crate::targets::{limits, prove, tell};
 use chipless::spu::fqir::{self, MACHINE, Machine, Plan, Runner};
 use chipless::spu::iospec::{self, Document, Femto, RuleSet, Session};
@@ -21,6 +22,7 @@ pub fn spu_iospec(bytes: &[u8]) {
                 continue;
             }
         };
+        past_the_reader();
         tell(&iospec::lint(&document, rules));
         _ = (
             iospec::info(&document),
@@ -93,6 +95,7 @@ fn step(plan: Result<Plan<'_>, Box<chipless_model::Finding>>) {
         Ok(plan) => plan,
         Err(finding) => return tell(&[*finding]),
     };
+    past_the_reader();
     _ = (fqir::info(&plan), fqir::raw(&plan));
     let machine = Machine::parse(MACHINE).expect("it comes along");
     match fqir::lower(&plan, &machine, &limits) {
@@ -110,6 +113,7 @@ fn step(plan: Result<Plan<'_>, Box<chipless_model::Finding>>) {
 pub fn spu_femto(bytes: &[u8]) {
     match Femto::read(bytes) {
         Ok(femto) => {
+            past_the_reader();
             _ = (femto.info(), femto.raw(), femto.verify());
             spu_iospec(chipless::spu::yaml::write(&femto.iospec()).as_bytes());
         }

@@ -1,6 +1,7 @@
 //! Readers and lowerings: whatever the file, a document or findings; whatever the document, a program that can be verified
 //! or findings; whatever was verified comes to its end.
 
+use crate::tally::past_the_reader;
 use chipless_model::{Finding, Limits, Program};
 use chipless_sim::TimingOnly;
 
@@ -47,6 +48,7 @@ pub(crate) fn prove(program: &Program<'_>) {
 pub fn npu_read(bytes: &[u8]) {
     match chipless::npu::Document::read(bytes) {
         Ok(document) => {
+            past_the_reader();
             tell(document.findings());
             _ = (document.info(), document.raw());
         }
@@ -59,6 +61,7 @@ pub fn npu_lower(bytes: &[u8]) {
     let Ok(document) = chipless::npu::Document::read(bytes) else {
         return;
     };
+    past_the_reader();
     let image = match chipless::npu::Image::load(&document, &limits()) {
         Ok(image) => image,
         Err(findings) => return tell(&findings),
@@ -82,6 +85,7 @@ pub fn neuron_read(bytes: &[u8]) {
     _ = chipless::neuron::raw(&container);
     match chipless::neuron::Neff::read(&container, &limits) {
         Ok(neff) => {
+            past_the_reader();
             tell(&chipless::neuron::lint(&neff, &limits));
             _ = chipless::neuron::info(&neff);
         }
@@ -98,6 +102,7 @@ pub fn neuron_lower(bytes: &[u8]) {
     let Ok(neff) = chipless::neuron::Neff::read(&container, &limits) else {
         return;
     };
+    past_the_reader();
     let Some(machine) = neff
         .architecture
         .machine()
@@ -123,6 +128,7 @@ pub fn gemini_read(bytes: &[u8]) {
     }
     match chipless::gemini::Document::read(bytes, "net_b1_c1_bw16.json", &limits) {
         Ok(document) => {
+            past_the_reader();
             tell(&document.findings(None, None, &limits));
             _ = (document.info(), document.raw());
             let written = document.schedule.clone().convert(None).write();
@@ -148,6 +154,7 @@ pub fn gemini_lower(bytes: &[u8]) {
     let Ok(document) = chipless::gemini::Document::read(bytes, "", &limits) else {
         return;
     };
+    past_the_reader();
     for schedule in [document.schedule.clone(), document.schedule.convert(None)] {
         match chipless::gemini::lower(
             &schedule,
@@ -183,6 +190,7 @@ pub fn dfg_read(bytes: &[u8]) {
             "formatting twice differs"
         );
         if document.is_complete() {
+            past_the_reader();
             assert_eq!(
                 without_places(&again.graph),
                 without_places(&document.graph),
@@ -262,6 +270,7 @@ pub fn adg_read(bytes: &[u8]) {
     _ = chipless::dsa::adg::recognize(bytes);
     match chipless::dsa::adg::Adg::read(bytes, &limits) {
         Ok((adg, findings)) => {
+            past_the_reader();
             tell(&findings);
             _ = (
                 adg.info(),

@@ -55,22 +55,14 @@ fn schedules() -> Vec<Vec<u8>> {
     files
 }
 
-/// Other digits and other keys: what is still JSON goes deeper.
+/// Other numbers and other values: what is still JSON goes deeper.
 fn mutate_text(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     if random.below(4) == 0 {
         return mutate(random, bytes);
     }
     let mut bytes = bytes.to_vec();
-    let digits: Vec<usize> = (0..bytes.len())
-        .filter(|at| bytes[*at].is_ascii_digit())
-        .collect();
     for _ in 0..=random.below(3) {
-        bytes[digits[random.below(digits.len())]] = b'0' + random.below(10) as u8;
-    }
-    if random.below(3) == 0 {
-        let at = digits[random.below(digits.len())];
-        let more: &[u8] = [&b"000000"[..], b"99999999", b"4294967295"][random.below(3)];
-        bytes.splice(at..at, more.iter().copied());
+        chipless_fuzzing::mutate_values(&mut bytes, random.next());
     }
     bytes
 }
@@ -251,4 +243,77 @@ fn spu_femto() {
         2000,
         chipless_fuzzing::spu_femto,
     );
+}
+
+/// One file of the fixtures.
+fn fixture(name: &str) -> Vec<u8> {
+    let path = format!("{}/../../fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read(path).expect("a readable fixture")
+}
+
+#[test]
+fn npy_read() {
+    let files = corpus("npu", "input_0.npy");
+    smoke(&files, 2000, chipless_fuzzing::npy_read);
+}
+
+#[test]
+fn onnx_read() {
+    let files = [fixture("schedule/small.onnx")];
+    smoke(&files, 400, chipless_fuzzing::onnx_read);
+}
+
+#[test]
+fn yaml_read() {
+    let files = corpus("spu", "iospec.yaml");
+    smoke(&files, 2000, chipless_fuzzing::yaml_read);
+}
+
+#[test]
+fn sweep_plan() {
+    let plan = b"version: 1\nprograms: [a.blob, \"more/*.blob\"]\nmachine:\n  dma.latency: [510, 1625]\n  \
+        dma.ddr_bytes_per_second: {from: 10e9, to: 160e9, steps: 5, scale: log}\noptions: {timing_only: true}\n\
+        sample: {method: latin_hypercube, count: 10, seed: 1}\ncolumns: [latency_ns]\n";
+    smoke_with(
+        &[plan.to_vec()],
+        2000,
+        mutate_text,
+        chipless_fuzzing::sweep_plan,
+    );
+}
+
+#[test]
+fn device_workload() {
+    let names = ["cameras", "memory", "one_camera", "two_networks"];
+    let files = names.map(|name| fixture(&format!("device/{name}.yaml")));
+    smoke_with(&files, 2000, mutate_text, chipless_fuzzing::device_workload);
+}
+
+#[test]
+fn schedule_tree() {
+    let files = [fixture("schedule/small.tree.json")];
+    smoke_with(&files, 1000, mutate_text, chipless_fuzzing::schedule_tree);
+}
+
+#[test]
+fn machine_read() {
+    let mut files: Vec<Vec<u8>> = chipless::TARGETS
+        .iter()
+        .flat_map(|target| target.machines())
+        .map(|(_, text)| text.as_bytes().to_vec())
+        .collect();
+    files.push(fixture("schedule/mesh2x2.json"));
+    smoke_with(&files, 1000, mutate_text, chipless_fuzzing::machine_read);
+}
+
+#[test]
+fn neuron_assemble() {
+    let files = ["ring", "early_read"].map(|name| fixture(&format!("broken/{name}.asm")));
+    smoke_with(&files, 2000, mutate_text, chipless_fuzzing::neuron_assemble);
+}
+
+#[test]
+fn policy_read() {
+    let list = b"unsatisfiable a.blob  # the vendor's runtime\nmissing-kernel-* *.neff # judged\n";
+    smoke(&[list.to_vec()], 2000, chipless_fuzzing::policy_read);
 }

@@ -65,14 +65,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let gathered = Gathered::of(&arguments.files)?;
     for path in &gathered.files {
         let opened = Opened::open(path).and_then(|opened| {
-            let (info, raw) = opened.with_document(&options, |document| {
+            let (info, raw, rest) = opened.with_file(&options, |file| {
+                let document = file.part()?;
                 let tree = if arguments.memory {
                     Some(document.capabilities().plans_memory()?.memory()?)
                 } else {
                     arguments.raw.then(|| document.raw())
                 };
-                Ok((document.info(), tree))
+                // What could be read is shown, and why the rest could not.
+                Ok((document.info(), tree, file.read().err()))
             })?;
+            if let Some(failure) = rest {
+                let failure = opened.told(failure, None);
+                terminal::complain(&failure.text());
+                exit = exit.max(failure.exit());
+            }
             let size = opened.bytes.len() as u64;
             Ok((opened.path, size, info, raw))
         });

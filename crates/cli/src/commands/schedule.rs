@@ -19,8 +19,6 @@ use chipless_schedule::search::{self, Progress};
 use chipless_schedule::tree::Tree;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Schedule a network (ONNX) on a mesh of cores.
 #[derive(Args, Debug)]
@@ -251,10 +249,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             arguments.network.display()
         ));
     }
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let noticed = Arc::clone(&interrupted);
-    // A process in which somebody else waits for SIGINT keeps its own way of ending.
-    let _ = ctrlc::set_handler(move || noticed.store(true, Ordering::Relaxed));
+    let interrupted = terminal::interrupted();
     let options = search::Options {
         batch,
         objective: arguments.objective.into(),
@@ -280,7 +275,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             lowered,
             (network, &machine),
             &options,
-            &interrupted,
+            interrupted,
             &mut say,
         )
         .map_err(|error| short(&arguments.network, &error))?;
@@ -294,7 +289,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         files::write(output, &[best.text.as_bytes()])?;
         comparison = compared(arguments, (&front, batch), &best.text, &inputs)?;
     } else {
-        found = search::search(network, &machine, &options, &interrupted, &mut say)
+        found = search::search(network, &machine, &options, interrupted, &mut say)
             .map_err(|impossible| refused(&arguments.network, &impossible))?;
         write_set_dialect(arguments, output, &front, &machine, &found.tree)?;
         runner_up = found.runner_up.map(|cost| RunnerUp {

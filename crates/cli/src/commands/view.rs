@@ -134,12 +134,20 @@ impl Page {
     }
 
     fn answer(&self, request: Request, options: &Options) {
-        // Only names of this machine: a page from elsewhere cannot make a browser ask under another.
-        let is_local = request.headers().iter().any(|header| {
-            let host = header.value.as_str();
-            let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-            header.field.equiv("Host") && matches!(name, "127.0.0.1" | "localhost")
-        });
+        // Only names of this machine, and only its own pages: a page from elsewhere cannot make a browser ask.
+        let are_local = |field: &'static str| {
+            let mut values = request
+                .headers()
+                .iter()
+                .filter(move |h| h.field.equiv(field));
+            values.all(|header| {
+                let host = header.value.as_str().trim_start_matches("http://");
+                let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+                matches!(name, "127.0.0.1" | "localhost")
+            })
+        };
+        let has_host = request.headers().iter().any(|h| h.field.equiv("Host"));
+        let is_local = has_host && are_local("Host") && are_local("Origin");
         let (path, query) = request.url().split_once('?').unwrap_or((request.url(), ""));
         let (status, kind, body) = match (request.method(), path) {
             _ if !is_local => (403, "text/plain", "not for other hosts".to_owned()),

@@ -312,7 +312,7 @@ fn graphs_are_told_judged_and_formatted() {
     );
     let broken = "fixtures/dsa/broken/names.dfg";
     let (code, out, err) = run(&["info", broken]);
-    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(code == 2 && out.contains("sum"), "{out}");
     assert!(
         err.contains("broken/names.dfg:3:23") && err.contains("did you mean `alpha`?"),
         "{err}"

@@ -1,6 +1,7 @@
 //! What holds for all targets alike: options, machines, limits, JSON, classes of findings.
 
 use crate::support::{done, root, run};
+use chipless_model::Limits;
 use serde_json::Value;
 
 /// A program of each target that runs as it is.
@@ -80,32 +81,93 @@ fn machines_are_told_and_changed_without_a_file() {
     assert!(json(&["targets", "--json"])["targets"][0]["options"].is_array());
 }
 
+/// Which limits bound a file of each kind. The others must leave it alone: a limit that is named and does nothing is not there.
+const BOUND: [(&str, &[&str]); 7] = [
+    (
+        "fixtures/npu/conv1x1/program.blob",
+        &["memory_bytes", "tasks"],
+    ),
+    (
+        "fixtures/neuron/compute_add/program.neff",
+        &[
+            "memory_bytes",
+            "tasks",
+            "inflated_bytes",
+            "entries",
+            "path_bytes",
+            "json_bytes",
+            "transfers",
+            "declarations",
+        ],
+    ),
+    (
+        "fixtures/gemini/four_cores/schedule.json",
+        &["memory_bytes", "tasks", "json_bytes"],
+    ),
+    ("fixtures/gemini/asm.txt", &["tasks", "json_bytes"]),
+    (
+        "fixtures/dsa/kernels/dot.dfg",
+        &[
+            "memory_bytes",
+            "tasks",
+            "text_bytes",
+            "transfers",
+            "declarations",
+        ],
+    ),
+    (
+        "fixtures/spu/recurrent/plan.json",
+        &["memory_bytes", "tasks", "json_bytes", "declarations"],
+    ),
+    (
+        "fixtures/spu/recurrent/model.pt",
+        &[
+            "memory_bytes",
+            "tasks",
+            "inflated_bytes",
+            "entries",
+            "path_bytes",
+            "declarations",
+        ],
+    ),
+];
+
 #[test]
 fn limits_hold_for_every_target() {
-    for (target, file) in PROGRAMS {
-        let own: &[&str] = match target {
-            "neuron" => &[
-                "entries",
-                "path_bytes",
-                "inflated_bytes",
-                "json_bytes",
-                "declarations",
-            ],
-            "gemini" | "spu" => &["json_bytes"],
-            "dsa" => &["text_bytes", "declarations"],
-            _ => &[],
-        };
-        for limit in ["tasks", "memory_bytes"].iter().chain(own) {
+    for (file, bound) in BOUND {
+        for (limit, _) in Limits::NAMES {
+            let holds = bound.contains(limit);
             for command in ["run", "check"] {
-                let (code, out, err) = run(&[command, file, "--limit", &format!("{limit}=2")]);
+                let (usual, _, _) = run(&[command, file]);
+                let (code, out, err) = run(&[command, file, "--limit", &format!("{limit}=1")]);
                 let said = out.contains(limit) || err.contains(limit);
-                assert!(
-                    code == 2 && said,
-                    "{target} {command} {limit}: {code}\n{out}{err}"
+                assert_eq!(
+                    (code, said),
+                    (if holds { 2 } else { usual }, holds),
+                    "{command} {file} --limit {limit}=1\n{out}{err}"
                 );
             }
         }
     }
+}
+
+/// A limit of findings leaves the first and counts the rest.
+#[test]
+fn findings_are_limited() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("wrong.dfg");
+    let text = "Input64: a\nthis is wrong\n".to_owned() + &"that is wrong\n".repeat(100);
+    std::fs::write(&path, text + "Output64: a\n").expect("written");
+    let path = path.display().to_string();
+    let count = |limit: &[&str]| {
+        let arguments = [&["check", "--format", "json", path.as_str()], limit].concat();
+        let (code, out, _) = run(&arguments);
+        assert_eq!(code, 2);
+        let value: Value = serde_json::from_str(&out).expect("JSON");
+        value["files"][0]["findings"].as_array().map_or(0, Vec::len)
+    };
+    assert!(count(&[]) > 100);
+    assert!(count(&["--limit", "findings=10"]) < 13);
 }
 
 #[test]

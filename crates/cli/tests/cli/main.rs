@@ -8,6 +8,8 @@ mod debug;
 mod device;
 mod documents;
 mod editor;
+#[cfg(unix)]
+mod faults;
 mod findings;
 mod gates;
 mod house;

@@ -280,3 +280,24 @@ fn a_profile_of_npu3720_has_workloads_and_transfers() {
     }
     assert_eq!(buffer.len() % 64, 0);
 }
+
+#[test]
+fn an_input_with_two_sizes_is_told() {
+    // The symbol of the first input: its size follows 16 bytes of name, kind, section and value.
+    const SIZE: usize = 45696 + 24 + 16;
+    let mut blob =
+        std::fs::read(crate::support::root().join("fixtures/npu/add/program.blob")).unwrap();
+    let elf = blob.windows(4).position(|w| w == b"\x7fELF").unwrap();
+    let size = &mut blob[elf + SIZE..elf + SIZE + 8];
+    assert_eq!(size, 16384u64.to_le_bytes());
+    size.copy_from_slice(&8192u64.to_le_bytes());
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("two.blob");
+    std::fs::write(&path, blob).unwrap();
+    let (code, out, _) = crate::support::run(&["check", path.to_str().unwrap()]);
+    let said = "x takes 16384 bytes; the symbol of io.NetworkInput.0 says 8192";
+    assert!(
+        code == 0 && out.contains("program-interface-size") && out.contains(said),
+        "{code}: {out}"
+    );
+}

@@ -409,3 +409,59 @@ fn wrong_numbers_are_traced_to_their_task() {
     assert!(status == 2 && said.contains("TENSOR_REDUCE"), "{said}");
     done(&["run", program, "--evidence", "quoted"]);
 }
+
+/// numpy makes integers 64 bits long when nobody says otherwise.
+#[test]
+fn default_integers_of_numpy_are_taken_where_they_fit() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("b.npy");
+    let out = directory.path().join("out");
+    let run_with = |last: i64| {
+        let head = "{'descr': '<i8', 'fortran_order': False, 'shape': (60,), }";
+        let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        file.extend(format!("{head:<117}\n").bytes());
+        let numbers = (0..59).chain([last]);
+        file.extend(numbers.flat_map(i64::to_le_bytes));
+        std::fs::write(&path, file).unwrap();
+        let (path, out) = (path.display(), out.display().to_string());
+        let (b, c) = (format!("B={path}"), format!("C={path}"));
+        let program = "fixtures/spu/addition/model.pt";
+        run(&[
+            "run",
+            program,
+            "--input",
+            &b,
+            "--input",
+            &c,
+            "--output-dir",
+            &out,
+        ])
+    };
+    let (code, _, err) = run_with(-59);
+    let note = "note: input \"B\" is int16, and this file is int64; its values are taken where all of them fit";
+    assert!(code == 0 && err.contains(note), "{code}: {err}");
+    let written = std::fs::read(out.join("A.npy")).unwrap();
+    let last = &written[written.len() - 4..];
+    assert_eq!(last, [58 * 2, 0, 0x8a, 0xff], "58 + 58 and -59 - 59");
+    let (code, _, err) = run_with(32768);
+    let wrong = "expected numbers from -32768 to 32767, as int16 has them, found 32768";
+    assert!(code == 2 && err.contains(wrong), "{code}: {err}");
+}
+
+#[test]
+fn info_shows_what_can_be_read_of_a_graph() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("part.dfg");
+    std::fs::write(
+        &path,
+        "Input64: a\nthis is ?? no line\nc = Add64(a, a)\nOutput64: c\n",
+    )
+    .unwrap();
+    let (code, out, err) = run(&["info", path.to_str().unwrap()]);
+    assert_eq!(code, 2, "{err}");
+    assert!(
+        err.contains("part.dfg:2:6") && err.contains("expected `=` or `,`, found `is`"),
+        "{err}"
+    );
+    assert!(out.contains("inputs") && out.contains("outputs"), "{out}");
+}

@@ -367,6 +367,10 @@ fn a_served_page_follows_its_file() {
         Served::status(&served.get_as("/", "elsewhere.example")),
         403
     );
+    let foreign = format!("{}\r\nOrigin: http://elsewhere.example", served.host);
+    assert_eq!(Served::status(&served.get_as("/version", &foreign)), 403);
+    let own = format!("{0}\r\nOrigin: http://{0}", served.host);
+    assert_eq!(Served::status(&served.get_as("/version", &own)), 200);
     assert_eq!(Served::status(&served.get("/other")), 404);
     // The clock of the file system may be coarse.
     let begun = Instant::now();

@@ -516,8 +516,9 @@ fn place<'f>(document: &Document<'f>, limits: &Limits, findings: &mut Vec<Findin
     }
 }
 
-/// Inputs and outputs of a program that has no sections for them: symbol table, number of the symbol, name as a section, and size.
-fn interface_symbols(document: &Document<'_>) -> Vec<(usize, u32, String, u64)> {
+/// Symbols of inputs and outputs, which are all that a program for NPU3720 has of them: symbol table, number of the symbol, name as a section,
+/// and size.
+pub(crate) fn interface_symbols(document: &Document<'_>) -> Vec<(usize, u32, String, u64)> {
     let mut found = Vec::new();
     for (index, table) in document.sections().iter().enumerate() {
         let name = match table.flags {

@@ -609,3 +609,32 @@ pub(crate) fn interface(image: &Image<'_>, document: &Document<'_>) -> Vec<Findi
     }
     findings
 }
+
+/// Where the symbol of an input or output gives it another size than its description.
+pub(crate) fn interface_sizes(document: &Document<'_>) -> Vec<Finding> {
+    let metadata = document.metadata();
+    let sides = [
+        ("io.NetworkInput.", metadata.inputs),
+        ("io.NetworkOutput.", metadata.outputs),
+        ("io.ProfilingOutput.", metadata.profiling_outputs),
+    ];
+    let mut findings = Vec::new();
+    for (_, _, section, declared) in crate::image::interface_symbols(document) {
+        let tensor = sides.iter().find_map(|(prefix, tensors)| {
+            let number = section.strip_prefix(prefix)?.parse::<usize>().ok()?;
+            tensors.get(number)
+        });
+        let Some((tensor, bytes)) = tensor.and_then(|tensor| Some((tensor, tensor.bytes()?)))
+        else {
+            continue;
+        };
+        if bytes != declared && findings.len() < MOST_FINDINGS {
+            let name = tensor.name.text().unwrap_or_default();
+            let message =
+                format!("{name} takes {bytes} bytes; the symbol of {section} says {declared}");
+            let place = document.metadata_place().at(name);
+            findings.push(rules::PROGRAM_INTERFACE_SIZE.at(place, message));
+        }
+    }
+    findings
+}

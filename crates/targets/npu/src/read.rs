@@ -165,7 +165,7 @@ impl<'f> Document<'f> {
         else {
             return Err(findings);
         };
-        Ok(Document {
+        let mut document = Document {
             bytes,
             elf,
             trailer: container.trailer,
@@ -178,7 +178,10 @@ impl<'f> Document<'f> {
             compiler_hash,
             compatibility,
             warnings: findings,
-        })
+        };
+        let sizes = crate::inference::interface_sizes(&document);
+        document.warnings.extend(sizes);
+        Ok(document)
     }
 
     /// The file.

@@ -149,6 +149,10 @@ chipless_model::rules! {
         "The network's description lists inputs and outputs in the order of the sections io.NetworkInput.N, io.NetworkOutput.N and io.ProfilingOutput.N; each section must exist and hold its tensor."
         "Compile the model again."
         "npu_compiler_elf: metadata_primitives.hpp, serial_struct_base.hpp";
+    PROGRAM_INTERFACE_SIZE Departure Warning Writers "program-interface-size" "two places of the file give an input or output different sizes"
+        "The network's description gives the shape of each input and output, its symbol the size in bytes. Compilers write the same; the driver may believe either."
+        "Compile the model again."
+        "npu_compiler_elf: metadata_primitives.hpp; every program at hand";
     PROGRAM_BARRIER_INDEX Fault Error Format "program-barrier-index" "a barrier number is beyond the barriers of the program"
         "program.bootstrap, final_barrier and next_same_id are indices into program.managedBarrier; next_same_id leads to a later use of the same physical barrier."
         "Compile the model again."

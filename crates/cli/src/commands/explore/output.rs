@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::fs::{File, TryLockError};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -125,24 +125,39 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Opens or makes it; the log begins anew unless the exploration goes on.
+    /// Opens or makes it, for this process alone; the log begins anew unless the exploration goes on.
     pub(super) fn open(path: &Path, resume: bool) -> Result<Directory, Failure> {
         files::make_directory(path)?;
         files::make_directory(&path.join("mappings"))?;
-        let log = path.join("moves.jsonl");
-        let broken = |error: std::io::Error| Failure::unreadable(log.display(), error);
-        if resume && log.exists() {
-            // A run that was killed may have left a part of a line.
-            let text = std::fs::read_to_string(&log).map_err(broken)?;
-            let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
-            files::write(&log, &[whole.as_bytes()])?;
-        } else {
-            files::write(&log, &[])?;
+        let name = path.join("moves.jsonl");
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut log = options
+            .open(&name)
+            .map_err(|error| files::cannot_write(&name, &error))?;
+        match log.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let text = "another exploration is writing it; give this one another directory";
+                return Err(Failure::misuse(name.display(), text));
+            }
+            Err(TryLockError::Error(error)) => return Err(files::cannot_write(&name, &error)),
         }
-        let file = OpenOptions::new().append(true).open(&log).map_err(broken)?;
+        let mut whole = 0;
+        if resume {
+            // A run that was killed may have left a part of a line.
+            let mut text = Vec::new();
+            log.read_to_end(&mut text)
+                .map_err(|error| Failure::unreadable(name.display(), error))?;
+            let end = text.iter().rposition(|byte| *byte == b'\n');
+            whole = end.map_or(0, |end| end as u64 + 1);
+        }
+        log.set_len(whole)
+            .and_then(|()| log.seek(SeekFrom::Start(whole)))
+            .map_err(|error| files::cannot_write(&name, &error))?;
         Ok(Directory {
             path: path.to_owned(),
-            log: file,
+            log,
         })
     }
 
@@ -202,7 +217,7 @@ impl Directory {
         }
         self.log
             .write_all(text.as_bytes())
-            .map_err(|error| Failure::unreadable(self.path("moves.jsonl").display(), error))
+            .map_err(|error| files::cannot_write(&self.path("moves.jsonl"), &error))
     }
 
     /// Writes everything else; the summary.

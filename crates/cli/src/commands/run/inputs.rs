@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::files::{self, Bytes};
 use crate::progress::Bar;
+use crate::terminal;
 use chipless::{npy, suggest};
 use chipless_model::{Port, Program, Storage};
 use std::borrow::Cow;
@@ -37,6 +38,12 @@ pub(in crate::commands) fn open(
         }
         let bytes =
             files::open(Path::new(path)).map_err(|error| Failure::unreadable(path, error))?;
+        let Port { name, element, .. } = &ports[port];
+        if npy::is_narrowed(&bytes, ports[port].host_element.unwrap_or(*element)) {
+            terminal::complain(&format!(
+                "{path}: note: input \"{name}\" is {element}, and this file is int64; its values are taken where all of them fit\n"
+            ));
+        }
         given.push(Given {
             port,
             path: path.to_owned(),

@@ -99,7 +99,7 @@ fn write(path: Option<&Path>, table: impl FnOnce() -> Table) -> Result<(), Failu
 }
 
 fn form(path: &Path) -> Option<Form> {
-    Form::of(path.to_str()?)
+    Form::of(&path.to_string_lossy())
 }
 
 fn is(path: &Path, ending: &str) -> bool {

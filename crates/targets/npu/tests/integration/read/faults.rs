@@ -397,6 +397,11 @@ fn program_cases() -> Vec<Case> {
             edited(|blob| blob.part("buffer.DDR.1").name = "io.NetworkOutput.1"),
         ),
         (
+            "program-interface-size",
+            "MetadataSection",
+            content("symtab.io.NetworkInput", 24 + 16, [33]),
+        ),
+        (
             "program-barrier-index",
             "program.bootstrap",
             content("program.bootstrap", 4, [2]),
