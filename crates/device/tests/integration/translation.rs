@@ -25,7 +25,7 @@ fn one(maps: &str, tasks: &str, figures: &Figures) -> (TlbCounts, u64) {
         &text,
         figures,
         Some(&mut |record| done = record.done_ps),
-        chipless_device::Simulated::tlb,
+        |simulated| simulated.tlb(),
     );
     (counts, done)
 }
