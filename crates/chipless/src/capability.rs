@@ -155,7 +155,7 @@ capabilities! {
     plans_memory: PlansMemory, "a memory plan", "info --memory";
     converts: Converts, "conversion to the present form of the format", "convert";
     contracts: Contracts, "a contract of its own", "convert --iospec";
-    draws: Draws, "pictures", "report --svg";
+    draws: Draws, "pictures", "report -o PICTURE.svg";
     shows_registers: ShowsRegisters, "descriptors field by field", "list --registers";
     planned: Planned, "comparison with the compiler's schedule trace", "run --compare TRACE.json";
     profiles: Profiles, "a profiling buffer", "run --profile";

@@ -113,7 +113,7 @@ pub(crate) const CALIBRATION: OptionSpec = OptionSpec {
         ),
     ]),
     value: "SOURCE",
-    help: "Time by the compiler's figures or by silicon's. The summary shows both",
+    help: "Time by the compiler's figures or by silicon's. With it, the summary shows both latencies; without, times are by the compiler's",
     commands: &["run", "debug", "report", "view", "diff"],
     is_repeated: false,
 };

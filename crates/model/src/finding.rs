@@ -94,7 +94,7 @@ pub struct Rule {
     pub summary: &'static str,
     /// What it means, and how it comes about.
     pub explanation: &'static str,
-    /// How to mend it.
+    /// How to fix it.
     pub remedy: &'static str,
     /// Where the rule comes from.
     pub source: &'static str,

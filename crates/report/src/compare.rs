@@ -1,5 +1,6 @@
 //! Outputs beside what they should be, and the first NaN: for the person with wrong numbers.
 
+use crate::statistics::number;
 use crate::style::{Paint, clean};
 use chipless_kernels::cast::decode_f64;
 use chipless_model::Port;
@@ -87,7 +88,10 @@ impl Comparison {
         let from = task.as_ref().map_or(String::new(), |task| {
             format!(", computed by {}", clean(task))
         });
-        format!("{differing} of {elements} differ, by {max_abs:.6e} at most, at {index:?}{from}")
+        format!(
+            "{differing} of {elements} differ, by {} at most, at {index:?}{from}",
+            number(*max_abs)
+        )
     }
 }
 

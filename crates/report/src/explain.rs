@@ -28,7 +28,7 @@ pub fn rule(rule: &Rule, paint: Paint) -> String {
     );
     for (title, text) in [
         ("", rule.explanation),
-        ("How to mend it", rule.remedy),
+        ("How to fix it", rule.remedy),
         ("Source", rule.source),
     ] {
         if text.is_empty() {
@@ -99,7 +99,7 @@ pub struct RuleReport {
     pub evidence: &'static str,
     /// What it means, and how it comes about.
     pub explanation: &'static str,
-    /// How to mend it.
+    /// How to fix it.
     pub remedy: &'static str,
     /// Where the rule comes from.
     pub source: &'static str,
@@ -157,7 +157,7 @@ pub fn page(rules: &[&Rule]) -> String {
         );
         for (title, text) in [
             ("", rule.explanation),
-            ("**How to mend it.** ", rule.remedy),
+            ("**How to fix it.** ", rule.remedy),
             ("**Source:** ", rule.source),
         ] {
             if !text.is_empty() {

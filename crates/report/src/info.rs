@@ -4,7 +4,7 @@ use crate::SCHEMA_VERSION;
 use crate::bars::widest;
 use crate::statistics::number;
 use crate::style::{Paint, bytes, clean, shape};
-use chipless_model::{Info, Node, TensorInfo, Value};
+use chipless_model::{Info, Node, TensorInfo, Time, Value};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
@@ -137,7 +137,11 @@ fn line(out: &mut String, node: &Node, paint: Paint) {
 fn line_padded(out: &mut String, node: &Node, paint: Paint, width: usize) {
     match &node.value {
         Some(value) => {
-            let _ = write!(out, "{:width$}  {}", clean(&node.name), value_text(value));
+            let text = match value {
+                Value::Number(ns) if node.name.ends_with("_ns") => Time::from_ns(*ns).to_string(),
+                value => value_text(value),
+            };
+            let _ = write!(out, "{:width$}  {text}", clean(&node.name));
         }
         None => {
             let _ = write!(out, "{}", paint.strong(clean(&node.name)));

@@ -244,7 +244,7 @@ fn descriptor(rule: &'static Rule) -> Descriptor {
         rule.explanation
     };
     let mut help = explanation.to_owned();
-    for (title, text) in [("How to mend it", rule.remedy), ("Source", rule.source)] {
+    for (title, text) in [("How to fix it", rule.remedy), ("Source", rule.source)] {
         if !text.is_empty() {
             let _ = write!(help, "\n\n{title}: {text}");
         }

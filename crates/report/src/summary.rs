@@ -228,7 +228,8 @@ impl Run<'_, '_> {
     /// The run with other figures of the machine.
     fn changes_text(&self, out: &mut String, paint: Paint) {
         if let Some(changes) = &self.what_if {
-            let (title, note) = (paint.strong("what if"), paint.dim("estimated"));
+            let note = "estimated; no task is scheduled anew";
+            let (title, note) = (paint.strong("what if"), paint.dim(note));
             let _ = writeln!(out, "\n{title}  {note}");
             let names = widest(changes.iter().map(|change| &*change.change));
             for WhatIf {

@@ -129,7 +129,7 @@ impl Machine {
     /// No JSON, a key that is missing, a value that makes no sense.
     pub fn read(text: &str) -> Result<(Machine, Vec<String>), Wrong> {
         let value: Value =
-            serde_json::from_str(text).map_err(|e| Wrong(format!("no JSON: {e}")))?;
+            serde_json::from_str(text).map_err(|e| Wrong(format!("not JSON: {e}")))?;
         let mut unknown = Vec::new();
         let top = Section {
             value: &value,

@@ -119,9 +119,11 @@ impl Race<'_, '_, '_> {
                 operation(first.task),
                 verb(first.direction),
             );
-            rule.at(program.place(second.task), message)
+            let mut finding = rule.at(program.place(second.task), message)
                 .with(program.place(first.task), format!("{one} {}", connections(program, first.task)))
-                .with(program.place(second.task), format!("{two} {}", connections(program, second.task)))
+                .with(program.place(second.task), format!("{two} {}", connections(program, second.task)));
+            finding.hint = unheard(program, [first.task, second.task]);
+            finding
         });
         is_duplicate
     }
@@ -255,6 +257,25 @@ impl Race<'_, '_, '_> {
             None => finding.hint("no task of the program writes these bytes: look for a wrong address on either side"),
         }
     }
+}
+
+/// What orders two tasks, where one of them gives a signal that no task waits for.
+fn unheard(program: &Program<'_>, [one, two]: [TaskId; 2]) -> Option<String> {
+    let is_awaited = |sync| program.waits.iter().any(|wait| wait.sync == sync);
+    [(one, two), (two, one)]
+        .into_iter()
+        .find_map(|(giver, taker)| {
+            let sync = program.signals(giver).iter().find_map(|s| match s.action {
+                Action::Add(sync, _) | Action::Produce(sync) if !is_awaited(sync) => Some(sync),
+                _ => None,
+            })?;
+            Some(format!(
+                "{} signals {}, which no task waits for. Let {} wait for it.",
+                program.task_name(giver),
+                program.syncs[sync].name,
+                program.task_name(taker)
+            ))
+        })
 }
 
 /// The item of an iterator that has one.

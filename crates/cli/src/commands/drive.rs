@@ -324,6 +324,7 @@ impl<'a, 'd> Driver<'a, 'd> {
                     match line.trim() {
                         "" => {}
                         "quit" | "exit" => break,
+                        "help" | "?" if !json => put(&mut out, talk::HELP)?,
                         "next" if !json => put(&mut out, &talk::may_come(&self))?,
                         _ => {
                             let said = match reader.line(&line, Some(number + 1)) {

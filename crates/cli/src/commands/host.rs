@@ -33,7 +33,8 @@ Examples:
 
 Written are Makefile, model.h and model.c (names and sizes), app.c (a skeleton of an application), spu.h and spu_mock.c (the \
 two calls of the SPU library, ours and not the vendor's, which start the program that the environment variable CHIPLESS \
-names), and iospec.yaml. app ROUNDS goes so many times through the simple sequences: it reads the inputs of each from \
+names), and iospec.yaml. app ROUNDS goes so many times through the simple sequences, in the order in which the contract has them (latched \
+inputs that it has later count from the next round on): it reads the inputs of each from \
 standard input and writes its outputs to standard output, elements little-endian in 1, 2, 4 or 8 bytes.
 
 Exit status: 0 done, 2 the contract cannot be used, or a file cannot be written.";
@@ -64,6 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     let contract = directory.join("iospec.yaml");
     files::write(&contract, &[document.write().as_bytes()])?;
+    let mut names = vec!["iospec.yaml"];
     for (name, text) in made(
         &arguments.spec,
         &document,
@@ -73,7 +75,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             .map(|(path, options)| (&**path, &**options)),
     )? {
         files::write(&directory.join(name), &[text.as_bytes()])?;
+        names.push(name);
     }
+    terminal::print(&format!(
+        "{0}: {1}\nBuild them with `make -C {0}`.\n",
+        directory.display(),
+        names.join(", ")
+    ))?;
     Ok(Exit::Done)
 }
 

@@ -37,13 +37,16 @@ pub(crate) struct PackArguments {
 const UNPACK_EXAMPLES: &str = "\
 Examples:
   chipless unpack model.neff model
+  chipless list --asm model.neff > model.asm    the instructions as text, which `pack` takes
+
+Instructions stay in their binary form (*.bin).
 
 Exit status: 0 done, 2 the file cannot be read or is no container, or something cannot be written.";
 
 const PACK_EXAMPLES: &str = "\
 Examples:
   chipless unpack model.neff model && vi model/sg00/def.json && chipless pack model new.neff
-  chipless pack program.asm program.neff
+  chipless list --asm model.neff > model.asm && vi model.asm && chipless pack model.asm new.neff
 
 The same directory gives the same bytes. Hash and sizes of the header are computed anew.
 

@@ -63,6 +63,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let pictures = opened.with_document(&options, |document| {
         let Some(draws) = document.capabilities().draws else {
+            if let Some(output) = &arguments.output {
+                let text = format!(
+                    "expected a name that ends in .html, found {}: a file of this target has a page, and no pictures of its own",
+                    output.display()
+                );
+                return Err(Failure::misuse("--output", text));
+            }
             return Err(Failure::misuse(
                 &opened.path,
                 "a file of this target has no pictures of its own. Pass `-o PAGE.html` to write its page, or run `chipless view` to see it in a browser",

@@ -42,24 +42,30 @@ fn time(program: &Program<'_>) -> Outcome {
     chipless_sim::run(&Verified::assume(program), &mut TimingOnly)
 }
 
-/// Lets the tasks of a layer, and the transfers that data flow gives to it, take no time.
-fn remove(program: &mut Program<'_>, layer: &str) -> Result<(), Failure> {
+/// Lets the tasks of a layer, and the transfers that data flow gives to it, take no time; or those of an operation, as lists name it.
+fn remove(program: &mut Program<'_>, name: &str) -> Result<(), Failure> {
     let attribution = Attribution::of(program, &time(program).timeline);
-    let layers = why::layers(program, &attribution);
-    if layers.iter().all(|known| known.layer != layer) {
+    let tasks = |is_meant: &dyn Fn(TaskId) -> bool| -> Vec<TaskId> {
+        let rows = attribution.rows.iter().map(|row| row.task);
+        rows.filter(|task| is_meant(*task)).collect()
+    };
+    let mut meant = tasks(&|task| attribution.layer(program, task) == Some(name));
+    if meant.is_empty() {
+        meant = tasks(&|task| program.kernel(task).operation() == name);
+    }
+    if meant.is_empty() {
+        let layers = why::layers(program, &attribution);
         let text = if layers.is_empty() {
-            "expected a program whose tasks have layers (--names names them), found none".to_owned()
+            format!(
+                "expected an operation of the program, found \"{name}\". Its tasks have no layers: compile it with PERF_COUNT=YES, or pass the compiler's schedule trace with --names"
+            )
         } else {
-            let hint = suggest::hint(layer, layers.iter().map(|known| known.layer));
-            format!("expected a layer of the program, found \"{layer}\"{hint}")
+            let hint = suggest::hint(name, layers.iter().map(|known| known.layer));
+            format!("expected a layer or an operation of the program, found \"{name}\"{hint}")
         };
         return Err(Failure::misuse("--what-if", text));
     }
-    let rows = attribution.rows.iter().map(|row| row.task);
-    let tasks: Vec<TaskId> = rows
-        .filter(|task| attribution.layer(program, *task) == Some(layer))
-        .collect();
-    for task in tasks {
+    for task in meant {
         let task = &mut program.tasks[task];
         (task.fixed, task.demands) = (Time::ZERO, Span::default());
     }
@@ -72,7 +78,7 @@ fn remove(program: &mut Program<'_>, layer: &str) -> Result<(), Failure> {
 pub(super) struct Changes {
     /// Re-run with one change of the machine or the program.
     ///
-    /// A machine parameter with a value or a factor, such as `clock.dpu=2x`; `without=LAYER`: a layer that takes no time; npu: `tiles=N` and
+    /// A machine parameter with a value or a factor, such as `clock.dpu=2x`; `without=NAME`: a layer or an operation that takes no time; npu: `tiles=N` and
     /// `precision=int8`, as if the compiler had been asked for that. Repeatable; each change is timed by itself.
     #[arg(long, value_name = "KEY=VALUE")]
     what_if: Vec<String>,

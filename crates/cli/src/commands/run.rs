@@ -168,7 +168,7 @@ time, and outputs have a row for each time that they come.
 The summary shows the outputs, how long the program takes, how busy each engine is, the longest tasks, and the longest \
 waits. JSON is explained in docs/json.md.
 
-Exit status: 0 done, 1 the program faulted, hung, was refused or exceeds a budget, 2 a file cannot be used, something in it is not \
+Exit status: 0 done (--compare shows differences and ends so, too), 1 the program faulted, hung, was refused or exceeds a budget, 2 a file cannot be used, something in it is not \
 supported, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
@@ -191,6 +191,12 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
         seed: arguments.seed,
     };
     let trace = arguments.compare.as_ref();
+    if let Some(path) = trace.filter(|path| !path.exists()) {
+        return Err(Failure::unreadable(
+            path.display(),
+            "no such file or directory",
+        ));
+    }
     if let Some(path) = trace.filter(|path| compared_with(path) == ComparedWith::Trace) {
         options.set("compare", path.to_string_lossy())?;
     }

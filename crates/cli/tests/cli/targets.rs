@@ -229,11 +229,13 @@ fn steps_in_words_come_through_a_pipe() {
     let spec = "fixtures/spu/addition/iospec.yaml";
     let (code, out, err) = fed(
         &["drive", spec],
-        "write B\nnext\nwrite C\n\nread\nquit\nnonsense\n",
+        "write B,\nnext\nwrite C\n\nread\nquit\nnonsense\n",
     );
     let expected =
         "   1 write B: ok\nnext: write C\n   2 write C: ok, main_seq fired\n   3 read: A\n";
     assert_eq!((code, out.as_str(), err.as_str()), (0, expected, ""));
+    let (code, out, _) = fed(&["drive", spec], "help\n");
+    assert!(code == 0 && out.contains("write"), "{out}");
     // A line that is no step is one that failed, and the next one is taken.
     let (code, out, _) = fed(&["drive", spec], "rite B\nwrite B\n");
     let said = "line 1: expected write, read, reset, next, help or quit, found \"rite B\"";

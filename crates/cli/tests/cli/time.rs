@@ -197,12 +197,12 @@ fn a_program_is_timed_as_if_it_were_compiled_otherwise() {
         (
             four,
             "without=conv",
-            "expected a program whose tasks have layers",
+            "Its tasks have no layers: compile it with PERF_COUNT=YES",
         ),
         (
             named,
             "without=conw",
-            "expected a layer of the program, found \"conw\"",
+            "expected a layer or an operation of the program, found \"conw\"",
         ),
         (
             DOT,

@@ -1,6 +1,7 @@
 //! A difference for people.
 
 use super::{Changed, Difference};
+use crate::statistics::number;
 use crate::style::{Paint, bytes, clean, count};
 use chipless_model::Time;
 use std::fmt::Write;
@@ -130,11 +131,14 @@ impl Difference {
             None => writeln!(out, "  no matched task writes other numbers"),
             Some(first) => writeln!(
                 out,
-                "  {} ({}) is the first to write others: to {}, by {:.6e} at most",
-                first.task_a,
-                first.task_b,
+                "  {} is the first to write other numbers: to {}, by {} at most",
+                if first.task_a == first.task_b {
+                    first.task_a.clone()
+                } else {
+                    format!("{} ({})", first.task_a, first.task_b)
+                },
                 clean(&first.buffer),
-                first.max_abs
+                number(first.max_abs)
             ),
         };
     }

@@ -80,10 +80,10 @@ pub(crate) fn decoded(bytes: &[u8]) -> Result<(proto::Graph, i64), Refused> {
         ));
     }
     let model = <proto::Model as prost::Message>::decode(bytes)
-        .map_err(|error| alone(format!("no ONNX model, or a part of one: {error}")))?;
+        .map_err(|error| alone(format!("not an ONNX model, or a damaged one: {error}")))?;
     let graph = model
         .graph
-        .ok_or_else(|| alone("no ONNX model: it has no graph".to_owned()))?;
+        .ok_or_else(|| alone("not an ONNX model: it has no graph".to_owned()))?;
     let version = model
         .opset_import
         .iter()

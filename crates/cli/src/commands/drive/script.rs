@@ -368,6 +368,8 @@ fn real_word(word: &str) -> Option<f64> {
 fn written(words: &str) -> String {
     let vectors: Vec<(&str, Option<&str>)> = words
         .split_whitespace()
+        .map(|word| word.trim_end_matches(','))
+        .filter(|word| !word.is_empty())
         .map(|word| {
             word.split_once('=')
                 .map_or((word, None), |(name, values)| (name, Some(values)))

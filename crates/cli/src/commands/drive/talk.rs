@@ -6,7 +6,7 @@ use crate::terminal;
 use std::io::BufRead;
 use std::path::PathBuf;
 
-const HELP: &str = "\
+pub(super) const HELP: &str = "\
   write B=1,2,3 C=c.npy    vectors together; names alone write their order
   read                     what is ready
   reset                    back to the start

@@ -5,7 +5,7 @@ chipless_model::rules! {
         "A size or a count in the file is beyond the bound that keeps a hostile file from taking the machine."
         "If the file is trusted, raise the limit that the message names."
         "Chipless";
-    SYNTAX Fault Error Format "adg-syntax" "the text is no JSON"
+    SYNTAX Fault Error Format "adg-syntax" "the text is not JSON"
         "An architecture graph is one JSON object."
         "Take the file from its origin again."
         "RFC 8259";

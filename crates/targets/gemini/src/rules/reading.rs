@@ -1,7 +1,7 @@
 //! Rules about text that cannot be read.
 
 chipless_model::rules! {
-    SYNTAX Fault Error Format "gemini-json" "the file is no JSON"
+    SYNTAX Fault Error Format "gemini-json" "the file is not JSON"
         "The text breaks the grammar of JSON at this place: it ends too early, goes on after the end, or has something else in it."
         "Write the file again; a file that ends too early was cut off."
         "RFC 8259";
@@ -30,7 +30,7 @@ chipless_model::rules! {
         "Pack the file again, or raise the limits inflated_bytes and inflate_ratio."
         "RFC 1952";
     NETWORK Fault Error Format "gemini-network" "the front-end file cannot be read"
-        "It is no JSON, or not an object of layers with the keys that every layer has."
+        "It is not JSON, or not an object of layers with the keys that every layer has."
         "Give the front-end IR from which the schedule was made."
         "Front-end IR files";
 }

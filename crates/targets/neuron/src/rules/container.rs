@@ -66,7 +66,7 @@ chipless_model::rules! {
         "Write the array again."
         "NEFF specification, Constants; NumPy format 1.0 to 3.0";
     JSON_SYNTAX Fault Error Format "neff-json-syntax" "a JSON member cannot be parsed"
-        "The text of a member is no JSON: it ends early, is empty, is not UTF-8 or breaks the grammar."
+        "The text of a member is not JSON: it ends early, is empty, is not UTF-8 or breaks the grammar."
         "Take the file from its origin again; a truncated member is mostly a truncated copy."
         "RFC 8259";
     JSON_TYPE Fault Error Format "neff-json-type" "a value of another type than the format has"
