@@ -16,6 +16,10 @@ fn mmu(rate: f64) -> Figures {
 }
 
 /// What is counted of one job, and when it is done.
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the method itself is of one lifetime only"
+)]
 fn one(maps: &str, tasks: &str, figures: &Figures) -> (TlbCounts, u64) {
     let text = format!(
         "machine: npu4\ncontexts: {{c: {{process: 1}}}}\nstreams:\n  - {{name: s, context: c, program: {{synthetic: {{{maps}tasks: [{tasks}]}}}}, arrivals: {{in_flight: 1, count: 1}}}}\n"
