@@ -87,7 +87,7 @@ export function App({ report, run, other, matched, made }: Props) {
   const matches = useMemo(() => (query ? matching(run, query) : null), [run, query]);
   const otherMatches = useMemo(() => (query && other ? matching(other, query) : null), [other, query]);
   const found = useMemo(() => matches?.reduce((sum, one) => sum + one, 0) ?? 0, [matches]);
-  const lit = useMemo(() => standOut(run, matches, critical, focus.layer), [run, matches, critical, focus.layer]);
+  const lit = useMemo(() => standOut(run, found > 0 ? matches : null, critical, focus.layer), [run, matches, critical, focus.layer]);
   const otherLayer = other && focus.layer !== null ? other.layers.indexOf(run.layers[focus.layer]) : -1;
   const otherLit = useMemo(() => other && standOut(other, otherMatches, critical, otherLayer < 0 ? null : otherLayer), [other, otherMatches, critical, otherLayer]);
   const otherArea = useMemo(() => focus.area && other && areaOf(focus.area, run, other), [focus.area, other]);
@@ -150,7 +150,7 @@ export function App({ report, run, other, matched, made }: Props) {
     const { selected, layer } = one.shown;
     const span = one.spans.find((span) => span.layer === layer);
     if (selected !== null) selectArea({ start: tasks.start[selected], end: Math.max(tasks.end[selected], tasks.start[selected] + 1), lanes: [] });
-    else if (span) selectArea({ start: span.start, end: span.end, lanes: [] });
+    else if (span) selectArea({ start: span.start, end: Math.max(span.last, span.start + 1), lanes: [] });
     else selectArea({ start: Math.max(0, one.start), end: Math.max(1, Math.min(whole, one.end)), lanes: [] });
   };
   const keys = (event: KeyboardEvent, one: Timeline) => {
@@ -312,7 +312,8 @@ function Selection({ run, focus, task, timeline, select }: SelectionProps) {
   const { area, layer } = focus;
   const sums = useMemo(() => (area ? areaSums(run, area) : layer === null ? null : layerSums(run, layer)), [run, area, layer]);
   if (!sums) return <Details run={run} task={task} followers={task === null ? [] : (timeline?.followers(task) ?? [])} select={select} />;
-  const span = area ?? layerSpans(run).find((span) => span.layer === layer) ?? { start: 0, end: 0 };
+  const ran = area ? null : layerSpans(run).find((span) => span.layer === layer);
+  const span = area ?? { start: ran?.start ?? 0, end: ran?.last ?? 0 };
   const lanes = area && area.lanes.length > 0 ? ` on ${area.lanes.length} of ${run.lanes.length} lanes` : "";
   return (
     <aside class="details" data-testid="details" tabIndex={-1}>

@@ -64,25 +64,28 @@ export function layout(run: Run, pinned: ReadonlySet<string>, folded: ReadonlySe
   return { pinned: placed(rows.filter((row) => row.pinned)), others: placed(rows.filter((row) => !row.pinned)), of };
 }
 
-/** A layer while it runs: from its first task to the end of its last one, or to the start of the next layer. */
+/** A layer while it runs. */
 export interface Span {
   layer: number;
   start: number;
+  /** The end of its last task. */
+  last: number;
+  /** That, or the start of the next layer. */
   end: number;
 }
 
-/** The layers one after the other, as the traces of `run --trace` have them. */
+/** The layers one after the other, by the tasks that do more than move bytes: what is brought for a layer often comes long before. */
 export function layerSpans({ tasks, layers }: Run): Span[] {
-  const found = layers.map((_, layer) => ({ layer, start: Infinity, end: 0 }));
+  const found = layers.map((_, layer) => ({ layer, start: Infinity, last: 0, end: 0, works: false }));
   for (let task = 0; task < tasks.count; task++) {
     if (tasks.layer[task] === 0) continue;
     const span = found[tasks.layer[task] - 1];
+    const works = tasks.moved[task] === 0;
+    if (span.works && !works) continue;
+    if (works && !span.works) Object.assign(span, { start: Infinity, last: 0, works });
     span.start = Math.min(span.start, tasks.start[task]);
-    span.end = Math.max(span.end, tasks.end[task]);
+    span.last = Math.max(span.last, tasks.end[task]);
   }
   const ran = found.filter((span) => span.start < Infinity).sort((a, b) => a.start - b.start || a.layer - b.layer);
-  ran.forEach((span, i) => {
-    if (i + 1 < ran.length) span.end = Math.min(span.end, ran[i + 1].start);
-  });
-  return ran;
+  return ran.map(({ layer, start, last }, i) => ({ layer, start, last, end: Math.min(last, ran[i + 1]?.start ?? last) }));
 }

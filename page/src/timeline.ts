@@ -118,7 +118,7 @@ export class Timeline {
     let view: [number, number] = [0, this.whole];
     if (area) view = around(area.start, area.end);
     else if (selected !== null) view = around(start[selected], Math.max(end[selected], start[selected] + 1));
-    else if (span) view = around(span.start, span.end);
+    else if (span) view = around(span.start, Math.max(span.last, span.start + 1));
     const same = Math.abs(view[0] - this.start) + Math.abs(view[1] - this.end) < 1e-6 * this.whole;
     this.setView(...(same ? ([0, this.whole] as [number, number]) : view));
   }
