@@ -85,8 +85,9 @@ export function NetworkView({ run, theme, layer, select }: Props) {
             const row = rows.get(name);
             const said = `${name}: ${time((row?.busy_ns ?? 0) * 1000)} busy, ${time((row?.critical_ns ?? 0) * 1000)} on the critical path`;
             const chosen = node.layer === layer;
+            // SVG knows its attributes by their small letters alone.
             return (
-              <g key={node.layer} ref={chosen ? marked : undefined} role="button" tabIndex={node.layer === entry ? 0 : -1} aria-pressed={chosen} aria-label={said} data-layer={name} onClick={() => select(node.layer)} onKeyDown={(event) => keys(event, node.layer)}>
+              <g key={node.layer} ref={chosen ? marked : undefined} role="button" tabindex={node.layer === entry ? 0 : -1} aria-pressed={chosen} aria-label={said} data-layer={name} onClick={() => select(node.layer)} onKeyDown={(event) => keys(event, node.layer)}>
                 <title>{said}</title>
                 <rect x={x} y={y} width={WIDE} height={HIGH} rx={4} fill={theme.panel} stroke={chosen ? theme.accent : theme.weak} stroke-width={chosen ? 3 : 1} />
                 <rect x={x + 1} y={y + HIGH - 5} width={((row?.critical_ns ?? 0) / most) * (WIDE - 2)} height={4} fill={theme.critical} />
