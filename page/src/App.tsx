@@ -1,30 +1,57 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Details } from "./Details";
+import { Help } from "./Help";
 import { MemoryView } from "./MemoryView";
+import { NetworkView } from "./NetworkView";
 import { Pictures } from "./Pictures";
+import { SumsView } from "./SumsView";
 import { Against, Known, Summary, Why } from "./Summary";
-import { type Column, Table } from "./Table";
+import { Tables } from "./Tables";
 import { TimelineView } from "./TimelineView";
-import { classes, theme as currentTheme } from "./colors";
-import { bytes, time } from "./format";
-import { type PackedReport, REASONS, type Run, layerName, taskName } from "./report";
-import type { Timeline } from "./timeline";
+import { readState, writeState } from "./address";
+import { operationColors, theme as currentTheme } from "./colors";
+import { time } from "./format";
+import { groupName, layerSpans, layout } from "./lanes";
+import { type PackedReport, type Run } from "./report";
+import { matching, nextMatch } from "./search";
+import { type Area, areaSums, layerSums } from "./sums";
+import type { Events, Shown, Timeline } from "./timeline";
 
 interface Props {
   report: PackedReport;
   run: Run;
   other: Run | null;
-  made: (timeline: Timeline, select: (task: number | null) => void) => void;
+  /** Of each task of the run its match in the other one, from 1. */
+  matched: Uint32Array | null;
+  made: (timeline: Timeline) => void;
 }
 
-export function App({ report, run, other, made }: Props) {
+/** What is selected: one thing at a time. */
+interface Focus {
+  task: number | null;
+  layer: number | null;
+  area: Area | null;
+}
+
+const NOTHING: Focus = { task: null, layer: null, area: null };
+
+export function App({ report, run, other, matched, made }: Props) {
+  const linked = useMemo(() => readState(location.hash, run.tasks.count, run.layers.length, run.lanes.length), []);
   const [theme, setTheme] = useState(currentTheme);
-  const [selected, setSelected] = useState<number | null>(null);
-  const [otherSelected, setOtherSelected] = useState<number | null>(null);
+  const [focus, setFocus] = useState<Focus>(linked);
+  const [otherTask, setOtherTask] = useState<number | null>(() => match(matched, linked.task));
+  const [critical, setCritical] = useState(linked.critical);
+  const [query, setQuery] = useState(linked.search);
+  const [pinned, setPinned] = useState<ReadonlySet<string>>(() => new Set(linked.pinned));
+  const [folded, setFolded] = useState<ReadonlySet<string>>(() => new Set(linked.folded));
+  const [oneAxis, setOneAxis] = useState(true);
+  const [moves, setMoves] = useState(0);
   const [help, setHelp] = useState(false);
-  const [missing, setMissing] = useState("");
   const timeline = useRef<Timeline | null>(null);
+  const beside = useRef<Timeline | null>(null);
   const search = useRef<HTMLInputElement>(null);
+  const whole = useMemo(() => Math.max(...[run, other].map((one) => (one ? endOf(one) : 1))), [run, other]);
+  const colors = useMemo(() => operationColors(other ? [run, other] : [run], theme.dark), [run, other, theme]);
 
   useEffect(() => {
     const media = window.matchMedia("screen and (prefers-color-scheme: dark)");
@@ -45,20 +72,112 @@ export function App({ report, run, other, made }: Props) {
     window.addEventListener("keydown", keys);
     return () => window.removeEventListener("keydown", keys);
   }, []);
+  useEffect(() => {
+    const write = () => {
+      const one = timeline.current;
+      const view: [number, number] | null = one && (one.start !== 0 || one.end !== one.whole) ? [one.start, one.end] : null;
+      const state = writeState({ ...focus, view, critical, search: query, pinned: [...pinned], folded: [...folded] });
+      history.replaceState(null, "", state ? `#${state}` : location.pathname + location.search);
+    };
+    // Browsers refuse an address that changes with every frame.
+    const timer = setTimeout(write, 200);
+    return () => clearTimeout(timer);
+  }, [focus, critical, query, pinned, folded, moves]);
 
+  const matches = useMemo(() => (query ? matching(run, query) : null), [run, query]);
+  const otherMatches = useMemo(() => (query && other ? matching(other, query) : null), [other, query]);
+  const found = useMemo(() => matches?.reduce((sum, one) => sum + one, 0) ?? 0, [matches]);
+  const lit = useMemo(() => standOut(run, found > 0 ? matches : null, critical, focus.layer), [run, matches, critical, focus.layer]);
+  const otherLayer = other && focus.layer !== null ? other.layers.indexOf(run.layers[focus.layer]) : -1;
+  const otherLit = useMemo(() => other && standOut(other, otherMatches, critical, otherLayer < 0 ? null : otherLayer), [other, otherMatches, critical, otherLayer]);
+  const otherArea = useMemo(() => focus.area && other && areaOf(focus.area, run, other), [focus.area, other]);
+  const shown = useMemo<Shown>(() => ({ selected: focus.task, layer: focus.layer, area: focus.area, lit, pinned, folded }), [focus, lit, pinned, folded]);
+  const otherShown = useMemo<Shown>(() => ({ selected: otherTask, layer: otherLayer < 0 ? null : otherLayer, area: otherArea, lit: otherLit, pinned, folded }), [otherTask, otherLayer, otherArea, otherLit, pinned, folded]);
+
+  const select = (task: number | null) => {
+    setFocus({ ...NOTHING, task });
+    setOtherTask(match(matched, task));
+  };
+  const selectOther = (task: number | null) => {
+    const own = task === null || !matched ? -1 : matched.indexOf(task + 1);
+    setFocus({ ...NOTHING, task: own < 0 ? null : own });
+    setOtherTask(task);
+  };
+  const selectLayer = (layer: number | null) => {
+    setFocus({ ...NOTHING, layer: layer === null || layer < 0 ? null : layer });
+    setOtherTask(null);
+  };
+  const selectArea = (area: Area | null) => {
+    setFocus({ ...NOTHING, area });
+    setOtherTask(null);
+  };
+  const toggle = (set: (change: (old: ReadonlySet<string>) => ReadonlySet<string>) => void, name: string) =>
+    set((old) => {
+      const now = new Set(old);
+      if (!now.delete(name)) now.add(name);
+      return now;
+    });
   const show = (task: number) => {
-    setSelected(task);
-    timeline.current?.reveal(task);
+    const { name, servers } = run.queues[run.lanes[run.tasks.lane[task]].queue];
+    setFolded((old) => (old.has(groupName(name, servers)) ? new Set([...old].filter((one) => one !== groupName(name, servers))) : old));
+    select(task);
+    // When its group has been opened.
+    setTimeout(() => timeline.current?.reveal(task));
   };
-  const find = (text: string) => {
-    const found = search.current && text ? next(run, text, selected) : null;
-    setMissing(found === null && text ? `No task, operation or layer has "${text}" in its name.` : "");
-    if (found !== null) show(found);
+  const find = (direction: 1 | -1) => {
+    const text = search.current?.value ?? "";
+    const all = text === query ? matches : text ? matching(run, text) : null;
+    setQuery(text);
+    if (!all) return;
+    const exact = text === query ? null : exactly(run, text);
+    const task = exact ?? nextMatch(all, focus.task, direction);
+    if (task !== null) show(task);
   };
-  const colors = useMemo(() => classes(run), [run]);
-  const otherColors = useMemo(() => other && classes(other), [other]);
-  const followers = useMemo(() => (selected === null ? [] : (timeline.current?.followers(selected) ?? [])), [selected]);
-  const opened = () => document.querySelector<HTMLElement>("[data-testid=details]")?.focus();
+  const follow = (leader: Timeline | null, follower: Timeline | null) => {
+    if (oneAxis && leader) follower?.setView(leader.start, leader.end, true);
+    setMoves((n) => n + 1);
+  };
+  const events = (of: Run, own: { current: Timeline | null }, following: { current: Timeline | null }): Omit<Events, "hover" | "viewed"> => ({
+    select: of === run ? select : selectOther,
+    selectLayer: (layer) => selectLayer(of === run ? layer : run.layers.indexOf(of.layers[layer])),
+    selectArea: (area) => selectArea(area && of !== run ? areaOf(area, of, run) : area),
+    pin: (row) => toggle(setPinned, row.key),
+    fold: (row) => toggle(setFolded, row.name),
+    moved: () => follow(own.current, following.current),
+  });
+  const mark = (one: Timeline) => {
+    const { tasks } = one.run;
+    const { selected, layer } = one.shown;
+    const span = one.spans.find((span) => span.layer === layer);
+    if (selected !== null) selectArea({ start: tasks.start[selected], end: Math.max(tasks.end[selected], tasks.start[selected] + 1), lanes: [] });
+    else if (span) selectArea({ start: span.start, end: Math.max(span.last, span.start + 1), lanes: [] });
+    else selectArea({ start: Math.max(0, one.start), end: Math.max(1, Math.min(whole, one.end)), lanes: [] });
+  };
+  const keys = (event: KeyboardEvent, one: Timeline) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { selected } = one.shown;
+    const lane = selected === null ? null : one.run.lanes[one.run.tasks.lane[selected]];
+    const queue = lane && one.run.queues[lane.queue];
+    const actions: Record<string, () => void> = {
+      w: () => one.zoom(0.7),
+      s: () => one.zoom(1 / 0.7),
+      a: () => one.pan(-0.15),
+      d: () => one.pan(0.15),
+      f: () => one.fit(),
+      m: () => mark(one),
+      p: () => lane && toggle(setPinned, lane.name),
+      c: () => queue && toggle(setFolded, groupName(queue.name, queue.servers)),
+      C: () => setFolded((old) => new Set(old.size > 0 ? [] : layout(run, new Set(), new Set()).others.filter((row) => row.kind === "group").map((row) => row.name))),
+      Home: () => one.setView(0, one.whole),
+      Enter: () => document.querySelector<HTMLElement>("[data-testid=details]")?.focus(),
+      Escape: () => select(null),
+    };
+    const action = actions[event.key] ?? (event.key.startsWith("Arrow") ? () => one.step(event.key) : undefined);
+    if (!action) return;
+    event.preventDefault();
+    action();
+  };
+  const currentLayer = focus.layer ?? (focus.task !== null && run.tasks.layer[focus.task] > 0 ? run.tasks.layer[focus.task] - 1 : null);
 
   return (
     <main>
@@ -72,15 +191,30 @@ export function App({ report, run, other, made }: Props) {
             role="search"
             onSubmit={(event) => {
               event.preventDefault();
-              find(search.current?.value ?? "");
+              find(1);
             }}
           >
-            <input ref={search} type="search" placeholder="Task, operation or layer (/)" aria-label="Search for a task, operation or layer" data-testid="search" />
+            <input
+              ref={search}
+              type="search"
+              defaultValue={linked.search}
+              placeholder="Task, operation or layer (/)"
+              aria-label="Search for a task, operation or layer"
+              data-testid="search"
+              onInput={(event) => event.currentTarget.value === "" && setQuery("")}
+              onKeyDown={(event) => {
+                if (event.key !== "Enter" || !event.shiftKey) return;
+                event.preventDefault();
+                find(-1);
+              }}
+            />
             <button>Find</button>
             <button type="button" onClick={() => setHelp(true)}>
               Help (?)
             </button>
-            <span role="status">{missing}</span>
+            <span role="status" data-testid="matches">
+              {query && (found === 0 ? `No task, operation or layer has "${query}" in its name.` : `${found.toLocaleString("en")} of ${run.tasks.count.toLocaleString("en")} tasks`)}
+            </span>
           </form>
         )}
       </header>
@@ -88,35 +222,70 @@ export function App({ report, run, other, made }: Props) {
       {run.tasks.count > 0 && (
         <section aria-labelledby="timeline-title">
           <h2 id="timeline-title">Timeline</h2>
+          <div class="row">
+            <button onClick={() => timeline.current?.zoom(0.5)}>Zoom in</button>
+            <button onClick={() => timeline.current?.zoom(2)}>Zoom out</button>
+            <button onClick={() => timeline.current?.fit()}>Fit selection (f)</button>
+            <button onClick={() => timeline.current?.setView(0, whole)}>Whole run</button>
+            <button onClick={() => timeline.current && mark(timeline.current)}>Mark for sums (m)</button>
+            <label>
+              <input type="checkbox" checked={critical} onChange={(event) => setCritical(event.currentTarget.checked)} /> Critical path alone
+            </label>
+            {other && (
+              <label>
+                <input type="checkbox" checked={oneAxis} onChange={(event) => setOneAxis(event.currentTarget.checked)} /> One view for both
+              </label>
+            )}
+          </div>
           <div class="split">
             <TimelineView
               run={run}
-              classes={colors}
+              whole={whole}
+              colors={colors}
               theme={theme}
-              selected={selected}
+              shown={shown}
               label="Timeline"
               testId="timeline"
-              select={setSelected}
-              open={opened}
+              events={events(run, timeline, beside)}
+              keys={keys}
               made={(one) => {
                 timeline.current = one;
-                made(one, setSelected);
+                if (linked.view) one.setView(...linked.view);
+                made(one);
               }}
             />
-            <Details run={run} task={selected} followers={followers} select={show} />
+            <Selection run={run} focus={focus} task={focus.task} timeline={timeline.current} select={show} />
           </div>
         </section>
       )}
-      {other && otherColors && (
+      {other && (
         <section data-testid="against" aria-labelledby="against-title">
           <h2 id="against-title">Beside {other.file}</h2>
+          <div class="split">
+            <TimelineView
+              run={other}
+              whole={whole}
+              colors={colors}
+              theme={theme}
+              shown={otherShown}
+              label={`Timeline of ${other.file}`}
+              testId="timeline-against"
+              events={events(other, beside, timeline)}
+              keys={keys}
+              made={(one) => {
+                beside.current = one;
+                if (timeline.current) one.setView(timeline.current.start, timeline.current.end, true);
+              }}
+            />
+            <Selection run={other} focus={{ task: null, layer: otherShown.layer, area: otherArea }} task={otherTask} timeline={beside.current} select={selectOther} />
+          </div>
           <Against run={run} other={other} difference={report.difference} />
-          <TimelineView run={other} classes={otherColors} theme={theme} selected={otherSelected} label={`Timeline of ${other.file}`} testId="timeline-against" select={setOtherSelected} open={() => {}} made={() => {}} />
         </section>
       )}
       {run.tasks.count > 0 && (
         <>
           <Why run={run} />
+          {run.layers.length > 1 && run.edges.length > 0 && <NetworkView run={run} theme={theme} layer={currentLayer} select={selectLayer} />}
           <MemoryView run={run} theme={theme} noBytes={report.no_bytes} />
         </>
       )}
@@ -130,124 +299,61 @@ export function App({ report, run, other, made }: Props) {
   );
 }
 
-/** The next task after the selected one whose name is the text, or else has it in its name, operation or layer. */
-function next(run: Run, text: string, selected: number | null): number | null {
-  const { count } = run.tasks;
-  const wanted = text.toLowerCase();
-  const from = selected === null ? 0 : selected + 1;
-  const search = (holds: (task: number) => boolean): number | null => {
-    for (let i = 0; i < count; i++) {
-      const task = (from + i) % count;
-      if (holds(task)) return task;
-    }
-    return null;
-  };
-  const has = (name: string | null) => name?.toLowerCase().includes(wanted) ?? false;
+interface SelectionProps {
+  run: Run;
+  focus: Focus;
+  task: number | null;
+  timeline: Timeline | null;
+  select: (task: number) => void;
+}
+
+/** What is known of the selected area, layer or task. */
+function Selection({ run, focus, task, timeline, select }: SelectionProps) {
+  const { area, layer } = focus;
+  const sums = useMemo(() => (area ? areaSums(run, area) : layer === null ? null : layerSums(run, layer)), [run, area, layer]);
+  if (!sums) return <Details run={run} task={task} followers={task === null ? [] : (timeline?.followers(task) ?? [])} select={select} />;
+  const ran = area ? null : layerSpans(run).find((span) => span.layer === layer);
+  const span = area ?? { start: ran?.start ?? 0, end: ran?.last ?? 0 };
+  const lanes = area && area.lanes.length > 0 ? ` on ${area.lanes.length} of ${run.lanes.length} lanes` : "";
   return (
-    search((task) => taskName(run, task).toLowerCase() === wanted) ??
-    search((task) => has(taskName(run, task)) || has(run.operations[run.tasks.operation[task]]) || has(layerName(run, task)))
+    <aside class="details" data-testid="details" tabIndex={-1}>
+      <SumsView title={area ? `Area of ${time(span.end - span.start)}` : `Layer ${run.layers[layer ?? 0]}`} span={span.end - span.start} sums={sums}>
+        <p class="weak">
+          {time(span.start)} to {time(span.end)}
+          {lanes}
+        </p>
+      </SumsView>
+    </aside>
   );
 }
 
-function Tables({ run, show }: { run: Run; show: (task: number) => void }) {
-  const { tasks } = run;
-  const waits = useMemo(() => {
-    const found: number[] = [];
-    for (let i = 0; i < tasks.count; i++) if (tasks.reason[i] > 0) found.push(i);
-    return found;
-  }, [run]);
-  const transfers = useMemo(() => {
-    const found: number[] = [];
-    for (let i = 0; i < tasks.count; i++) if (tasks.moved[i] > 0) found.push(i);
-    return found;
-  }, [run]);
-  const columns = useMemo(() => {
-    const pace = (task: number) => (tasks.end[task] > tasks.start[task] ? (1e12 * tasks.moved[task]) / (tasks.end[task] - tasks.start[task]) : 0);
-    const ns = (ps: (row: number) => number, name: string): Column => ({ name, number: true, value: (row) => ps(row) / 1000, show: (row) => time(ps(row)) });
-    const waited = (task: number) => tasks.start[task] - (task > run.lanes[tasks.lane[task]].first ? tasks.end[task - 1] : 0);
-    const task: Column[] = [
-      { name: "Task", value: (row) => taskName(run, row) },
-      { name: "Operation", value: (row) => run.operations[tasks.operation[row]] },
-      ...(run.layers.length > 0 ? [{ name: "Layer", value: (row: number) => layerName(run, row) ?? "" }] : []),
-      ns((row) => tasks.start[row], "Start"),
-      ns((row) => tasks.end[row] - tasks.start[row], "Duration"),
-      ns(waited, "Waited"),
-      ns((row) => tasks.slack[row], "Slack"),
-      { name: "Critical", value: (row) => (tasks.critical[row] ? "yes" : "") },
-      { name: "Read", number: true, value: (row) => tasks.read[row], show: (row) => bytes(tasks.read[row]) },
-      { name: "Written", number: true, value: (row) => tasks.written[row], show: (row) => bytes(tasks.written[row]) },
-    ];
-    const layer: Column[] = [
-      { name: "Layer", value: (row) => run.layer_rows[row].layer },
-      { name: "Tasks", number: true, value: (row) => run.layer_rows[row].tasks },
-      ns((row) => run.layer_rows[row].busy_ns * 1000, "Busy"),
-      ns((row) => run.layer_rows[row].critical_ns * 1000, "On the critical path"),
-    ];
-    const wait: Column[] = [
-      { name: "Task", value: (row) => taskName(run, waits[row]) },
-      { name: "Reason", value: (row) => REASONS[tasks.reason[waits[row]]] },
-      { name: "On", value: (row) => (tasks.on[waits[row]] ? run.syncs[tasks.on[waits[row]] - 1] : "") },
-      { name: "Let go by", value: (row) => (tasks.by[waits[row]] ? taskName(run, tasks.by[waits[row]] - 1) : "") },
-      ns((row) => waited(waits[row]), "Waited"),
-    ];
-    const transfer: Column[] = [
-      { name: "Task", value: (row) => taskName(run, transfers[row]) },
-      { name: "Operation", value: (row) => run.operations[tasks.operation[transfers[row]]] },
-      ns((row) => tasks.start[transfers[row]], "Start"),
-      ns((row) => tasks.end[transfers[row]] - tasks.start[transfers[row]], "Duration"),
-      { name: "Bytes", number: true, value: (row) => tasks.moved[transfers[row]], show: (row) => bytes(tasks.moved[transfers[row]]) },
-      { name: "Bytes a second", number: true, value: (row) => pace(transfers[row]), show: (row) => `${bytes(Math.round(pace(transfers[row])))}/s` },
-    ];
-    const link: Column[] = [
-      { name: "Link", value: (row) => run.resources[row].name },
-      { name: "Bytes", number: true, value: (row) => run.resources[row].bytes, show: (row) => bytes(run.resources[row].bytes) },
-      { name: "Utilization", number: true, value: (row) => run.resources[row].utilization, show: (row) => `${(100 * run.resources[row].utilization).toFixed(1)} %` },
-    ];
-    return { task, layer, wait, transfer, link };
-  }, [run, waits, transfers]);
-  return (
-    <section aria-labelledby="tables-title">
-      <h2 id="tables-title">Tables</h2>
-      {run.layer_rows.length > 0 && <Table title="Layers" testId="table-layers" rows={run.layer_rows.length} columns={columns.layer} />}
-      <Table title="Tasks" testId="table-tasks" rows={tasks.count} columns={columns.task} open={show} />
-      {waits.length > 0 && <Table title="Waits" testId="table-waits" rows={waits.length} columns={columns.wait} open={(row) => show(waits[row])} />}
-      {transfers.length > 0 && <Table title="Transfers" testId="table-transfers" rows={transfers.length} columns={columns.transfer} open={(row) => show(transfers[row])} />}
-      {run.resources.length > 0 && <Table title="Links" testId="table-links" rows={run.resources.length} columns={columns.link} />}
-    </section>
-  );
+function endOf(run: Run): number {
+  return run.lanes.reduce((end, lane) => (lane.count ? Math.max(end, run.tasks.end[lane.first + lane.count - 1]) : end), Math.max(1, run.latency_ps));
 }
 
-function Help({ close }: { close: () => void }) {
-  const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => button.current?.focus(), []);
-  const keys = [
-    ["w, s", "zoom in, out"],
-    ["a, d", "pan left, right"],
-    ["Home", "the whole run"],
-    ["Arrow keys", "from task to task, from lane to lane"],
-    ["Enter", "open the details of the selected task"],
-    ["/", "search"],
-    ["Escape", "close, or select nothing"],
-    ["Wheel", "zoom; with Shift, pan"],
-    ["Drag, pinch", "pan, zoom"],
-  ];
-  return (
-    <div class="help" role="dialog" aria-modal="true" aria-labelledby="help-title" data-testid="help">
-      <h2 id="help-title">Keys</h2>
-      <table>
-        <tbody>
-          {keys.map(([key, what]) => (
-            <tr key={key}>
-              <th scope="row">{key}</th>
-              <td>{what}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      <p>Bars are tasks, coloured by layer or operation. Hatched: the server waited. Underlined: on the critical path. Crowded lanes show how busy each pixel is.</p>
-      <button ref={button} onClick={close}>
-        Close
-      </button>
-    </div>
-  );
+function match(matched: Uint32Array | null, task: number | null): number | null {
+  return task === null || !matched?.[task] ? null : matched[task] - 1;
+}
+
+/** The task of exactly this name, or null. */
+function exactly(run: Run, text: string): number | null {
+  const [, queue, index] = /^(.*)\[(\d+)\]$/s.exec(text.trim()) ?? [];
+  if (queue === undefined) return null;
+  for (const lane of run.lanes) {
+    if (run.queues[lane.queue].name.toLowerCase() !== queue.toLowerCase()) continue;
+    for (let task = lane.first; task < lane.first + lane.count; task++) if (run.tasks.index[task] === Number(index)) return task;
+  }
+  return null;
+}
+
+/** Tasks that stand out: those that match, on the critical path, of the layer, as far as each is asked for. */
+function standOut({ tasks }: Run, matches: Uint8Array | null, critical: boolean, layer: number | null): Uint8Array | null {
+  if (!matches && !critical && layer === null) return null;
+  return Uint8Array.from({ length: tasks.count }, (_, i) => Number((!matches || matches[i]) && (!critical || tasks.critical[i]) && (layer === null || tasks.layer[i] === layer + 1)));
+}
+
+/** The same area of another run: its lanes by their names. */
+function areaOf(area: Area, from: Run, to: Run): Area {
+  const names = new Set(area.lanes.map((lane) => from.lanes[lane].name));
+  return { ...area, lanes: [...to.lanes.keys()].filter((lane) => names.has(to.lanes[lane].name)) };
 }

@@ -1,6 +1,6 @@
 import { Findings } from "./Summary";
 import { bytes, time } from "./format";
-import { REASONS, type Run, layerName, taskName } from "./report";
+import { REASONS, type Run, layerName, taskName, waited } from "./report";
 
 interface Props {
   run: Run;
@@ -20,9 +20,7 @@ export function Details({ run, task, followers, select }: Props) {
   }
   const { tasks } = run;
   const listing = run.details?.[task];
-  const lane = run.lanes[tasks.lane[task]];
-  const before = task > lane.first ? tasks.end[task - 1] : 0;
-  const waited = tasks.start[task] - before;
+  const wait = waited(run, task);
   const findings = run.findings.filter((finding) => names(finding.place, taskName(run, task)));
   const by = tasks.by[task];
   const on = tasks.on[task];
@@ -31,7 +29,7 @@ export function Details({ run, task, followers, select }: Props) {
     ["Layer", layerName(run, task) ?? "–"],
     ["Start, end", `${time(tasks.start[task])}, ${time(tasks.end[task])}`],
     ["Duration", time(tasks.end[task] - tasks.start[task])],
-    ["Waited", waited > 0 ? `${time(waited)} (${REASONS[tasks.reason[task]]}${on ? ` ${run.syncs[on - 1]}` : ""})` : "not at all"],
+    ["Waited", wait > 0 ? `${time(wait)} (${REASONS[tasks.reason[task]]}${on ? ` ${run.syncs[on - 1]}` : ""})` : "not at all"],
     ["Slack", tasks.critical[task] ? "none: on the critical path" : time(tasks.slack[task])],
     ["Bytes", `${bytes(tasks.read[task])} read, ${bytes(tasks.written[task])} written`],
   ];

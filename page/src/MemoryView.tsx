@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Bytes, type Place } from "./Bytes";
 import type { Theme } from "./colors";
 import { bytes, time } from "./format";
+import { headline, peakOf } from "./memory";
 import type { Block, Memory, Run } from "./report";
 
 const HEIGHT = 200;
@@ -12,7 +13,7 @@ const REACH = 5;
 /** Address × time of one memory: what lies where and when, the live bytes, and the capacity. */
 export function MemoryView({ run, theme, noBytes }: { run: Run; theme: Theme; noBytes: string | null }) {
   const shown = run.memories;
-  const [chosen, setChosen] = useState(() => fullest(shown));
+  const [chosen, setChosen] = useState(() => headline(shown));
   const [place, setPlace] = useState<Place | null>(null);
   const memory = shown[Math.min(chosen, shown.length - 1)];
   return (
@@ -46,24 +47,6 @@ export function MemoryView({ run, theme, noBytes }: { run: Run; theme: Theme; no
   );
 }
 
-/** The memory whose peak comes nearest to its capacity. */
-function fullest(memories: Memory[]): number {
-  let best = 0;
-  const share = (memory: Memory) => (memory.size ? peakOf(memory).bytes / memory.size : 0);
-  memories.forEach((memory, i) => {
-    if (share(memory) > share(memories[best])) best = i;
-  });
-  return best;
-}
-
-function peakOf(memory: Memory): { ps: number; bytes: number } {
-  let best = { ps: 0, bytes: 0 };
-  memory.live.bytes.forEach((value, i) => {
-    if (value > best.bytes) best = { ps: memory.live.ps[i], bytes: value };
-  });
-  return best;
-}
-
 interface MapProps {
   memory: Memory;
   whole: number;
@@ -94,8 +77,8 @@ function Map({ memory, whole, theme, open }: MapProps) {
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       const x = (ps: number) => LEFT + (ps / span) * (wide - 2 * LEFT);
       const y = (value: number) => HEIGHT - 6 - (value / range) * (HEIGHT - 14);
-      memory.blocks.forEach((block, i) => {
-        context.fillStyle = theme.palette[i % theme.palette.length];
+      memory.blocks.forEach((block) => {
+        context.fillStyle = theme.roles[block.role] ?? theme.weak;
         context.globalAlpha = 0.55;
         const high = Math.max(1, y(block.address) - y(block.address + block.size));
         context.fillRect(x(block.start_ps), y(block.address + block.size), Math.max(1, x(block.end_ps) - x(block.start_ps)), high);
@@ -151,6 +134,14 @@ function Map({ memory, whole, theme, open }: MapProps) {
         {hover || `Peak ${bytes(peak.bytes)} at ${time(peak.ps)}${memory.size ? ` of ${bytes(memory.size)}${memory.size <= range ? " (dashed)" : ""}` : ""}. The line is live bytes${scale === range ? "" : ` (the top is ${bytes(Math.round(scale))})`}; blocks are buffers while they live.`}
         {memory.more_blocks > 0 && ` ${memory.more_blocks} small blocks are left out.`}
       </figcaption>
+      <ul class="legend" aria-label="Colours of buffers, by role">
+        {[...new Set(memory.blocks.map((block) => block.role))].map((role) => (
+          <li key={role}>
+            <i style={{ background: theme.roles[role] ?? theme.weak }} />
+            {role}
+          </li>
+        ))}
+      </ul>
     </figure>
   );
 }

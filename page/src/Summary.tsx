@@ -1,14 +1,13 @@
 import { bytes, count, joint, percent, rate, time } from "./format";
+import { headline, peakOf } from "./memory";
 import type { Fact, PackedReport, Run } from "./report";
 
 /** What an engineer wants to know first. */
 export function Summary({ run }: { run: Run }) {
   const won = run.ranking.filter((row) => row.gain > 1.0005);
   const busiest = run.queues.reduce((best, queue) => (busyShare(run, queue) > busyShare(run, best) ? queue : best), run.queues[0]);
-  const peaks = run.memories
-    .filter((memory) => memory.live.bytes.length > 0)
-    .map((memory) => ({ memory, peak: memory.live.bytes.reduce((a, b) => Math.max(a, b), 0) }))
-    .sort((a, b) => b.peak / (b.memory.size ?? Infinity) - a.peak / (a.memory.size ?? Infinity));
+  const memory = run.memories[headline(run.memories)];
+  const slowest = run.critical_by_engine.reduce((best, row) => (row.ns > best.ns ? row : best), run.critical_by_engine[0]);
   return (
     <section data-testid="summary" aria-labelledby="summary-title">
       <h2 id="summary-title" class="visually-hidden">
@@ -19,11 +18,12 @@ export function Summary({ run }: { run: Run }) {
         {run.estimate_ps !== null && (
           <Figure name="Compiler's estimate" value={time(run.estimate_ps)} note={`Chipless ${run.latency_ps < run.estimate_ps ? "−" : "+"}${percent(Math.abs(run.latency_ps / run.estimate_ps - 1))}`} />
         )}
+        {slowest && slowest.ns > 0 && <Figure name="Most of the critical path" value={slowest.engine} note={percent(slowest.share)} />}
         {won.length > 0 && <Figure name="Bound most by" value={won[0].figure} note={`${won[0].change}: ${time(won[0].latency_ns * 1000)}`} />}
         {busiest && busiest.tasks > 0 && <Figure name="Busiest" value={busiest.name} note={percent(busyShare(run, busiest))} />}
-        {peaks.slice(0, 1).map(({ memory, peak }) => (
-          <Figure key={memory.name} name={`Peak of ${memory.name}`} value={bytes(peak)} note={memory.size ? `${percent(peak / memory.size)} of ${bytes(memory.size)}` : ""} />
-        ))}
+        {memory && (
+          <Figure name={`Peak of ${memory.name} (${memory.kind})`} value={bytes(peakOf(memory).bytes)} note={memory.size ? `${percent(peakOf(memory).bytes / memory.size)} of ${bytes(memory.size)}` : ""} />
+        )}
         <Figure name="Findings" value={run.findings.length === 0 ? "none" : run.findings.length.toLocaleString("en")} note={run.findings.some((finding) => finding.severity === "error") ? "with errors" : ""} />
       </dl>
       {run.findings.length > 0 && <Findings findings={run.findings} />}
@@ -43,6 +43,7 @@ export function Why({ run }: { run: Run }) {
     .map((queue) => ({ name: queue.name, share: busyShare(run, queue), note: `${time(queue.busy_ns * 1000)}, ${count(queue.tasks, "task")}${queue.servers > 1 ? `, ${queue.servers} servers` : ""}` }));
   const carried = run.resources.map((resource) => ({ name: resource.name, share: resource.utilization, note: bytes(resource.bytes) }));
   const critical = run.critical_by_queue.map((row) => ({ name: row.queue, share: run.latency_ps ? (row.ns * 1000) / run.latency_ps : 0, note: time(row.ns * 1000) }));
+  const engines = run.critical_by_engine.filter((row) => row.ns > 0).map((row) => ({ name: row.engine, share: row.share, note: time(row.ns * 1000) }));
   return (
     <section aria-labelledby="why-title">
       <h2 id="why-title">Why it takes so long</h2>
@@ -83,6 +84,7 @@ export function Why({ run }: { run: Run }) {
             <Roofline run={run} />
           </div>
         )}
+        <Bars title="Critical path by engine" rows={engines} />
         <Bars title="Critical path by queue" rows={critical} />
         <Bars title="Busy queues" rows={busy} />
         <Bars title="Carried over links" rows={carried} />

@@ -87,7 +87,7 @@ export function Table({ title, testId, rows, columns, open }: Props) {
                 {columns.map((column, i) => {
                   const text = column.show ? column.show(row) : String(column.value(row));
                   return (
-                    <td key={column.name} class={column.number ? "number" : ""}>
+                    <td key={column.name} data-name={column.name} class={column.number ? "number" : ""}>
                       {i === 0 && open ? (
                         <button class="link" onClick={() => open(row)}>
                           {text}

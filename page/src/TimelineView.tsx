@@ -1,109 +1,163 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Classes, type Theme } from "./colors";
-import { time } from "./format";
-import { REASONS, type Run, taskName } from "./report";
-import { Timeline, paintOverview } from "./timeline";
+import type { Theme } from "./colors";
+import { bytes, count, percent, time } from "./format";
+import { REASONS, type Run, layerName, taskName, waited } from "./report";
+import { paintOverview } from "./paint";
+import { type Events, type Shown, type Target, Timeline } from "./timeline";
 
 interface Props {
   run: Run;
-  classes: Classes;
+  whole: number;
+  colors: ReadonlyMap<string, string>;
   theme: Theme;
-  selected: number | null;
+  shown: Shown;
   label: string;
   testId: string;
-  select: (task: number | null) => void;
-  open: () => void;
+  events: Omit<Events, "hover" | "viewed">;
+  keys: (event: KeyboardEvent, timeline: Timeline) => void;
   made: (timeline: Timeline) => void;
 }
 
 const WAITS = { none: "", sync: "waits for a signal", release: "waits to be released", server: "waits for its server", end: "waits for the end" };
 
 /** A timeline with its minimap and legend. */
-export function TimelineView({ run, classes, theme, selected, label, testId, select, open, made }: Props) {
+export function TimelineView({ run, whole, colors, theme, shown, label, testId, events, keys, made }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
+  const spacer = useRef<HTMLDivElement>(null);
   const timeline = useRef<Timeline | null>(null);
+  const latest = useRef(events);
+  latest.current = events;
   const [view, setView] = useState<[number, number]>([0, 1]);
+  const [tip, setTip] = useState<{ target: Target; x: number; y: number } | null>(null);
 
   useEffect(() => {
-    if (!canvas.current || !scroller.current) return;
-    const moved = () => timeline.current && setView([timeline.current.start, timeline.current.end]);
-    const one = new Timeline(run, classes, canvas.current, scroller.current, theme, { select, moved });
+    if (!canvas.current || !scroller.current || !spacer.current) return;
+    // What the timeline calls is that of the last rendering.
+    const current: Events = {
+      select: (task) => latest.current.select(task),
+      selectLayer: (layer) => latest.current.selectLayer(layer),
+      selectArea: (area) => latest.current.selectArea(area),
+      pin: (row) => latest.current.pin(row),
+      fold: (row) => latest.current.fold(row),
+      moved: () => {
+        setTip(null);
+        latest.current.moved();
+      },
+      viewed: (start, end) => setView([start, end]),
+      hover: (target, x, y) => setTip(target && { target, x, y }),
+    };
+    const one = new Timeline(run, whole, canvas.current, scroller.current, spacer.current, colors, theme, current);
     timeline.current = one;
-    moved();
+    setView([one.start, one.end]);
+    one.show(shown);
     made(one);
   }, [run]);
-  useEffect(() => timeline.current?.recolor(theme), [theme]);
-  useLayoutEffect(() => timeline.current?.select(selected), [selected]);
-
-  const keys = (event: KeyboardEvent) => {
-    const one = timeline.current;
-    if (!one || event.ctrlKey || event.metaKey || event.altKey) return;
-    const actions: Record<string, () => void> = {
-      w: () => one.zoom(0.7),
-      s: () => one.zoom(1 / 0.7),
-      a: () => one.pan(-0.15),
-      d: () => one.pan(0.15),
-      Home: () => one.setView(0, one.whole),
-      Enter: open,
-      Escape: () => select(null),
-    };
-    const action = actions[event.key] ?? (event.key.startsWith("Arrow") ? () => one.step(event.key) : undefined);
-    if (!action) return;
-    event.preventDefault();
-    action();
-  };
+  useEffect(() => timeline.current?.recolor(colors, theme), [colors, theme]);
+  useLayoutEffect(() => timeline.current?.show(shown), [shown]);
 
   const zoomed = `${time(view[0])} to ${time(view[1])}`;
   return (
     <div class="timeline">
-      <Minimap run={run} timeline={timeline.current} view={view} theme={theme} />
+      <Minimap timeline={timeline.current} view={view} theme={theme} />
       <div
         class="lanes"
         ref={scroller}
         tabIndex={0}
         role="application"
         aria-roledescription="timeline"
-        aria-label={`${label}: ${run.lanes.length} lanes, ${zoomed}. w and s zoom, a and d pan, arrows move from task to task.`}
+        aria-label={`${label}: ${run.lanes.length} lanes, ${zoomed}. w and s zoom, a and d pan, arrows move from task to task, question mark lists all keys.`}
         data-testid={testId}
-        onKeyDown={keys}
+        onKeyDown={(event) => timeline.current && keys(event, timeline.current)}
       >
-        <canvas ref={canvas} />
+        <div ref={spacer}>
+          <canvas ref={canvas} />
+        </div>
+        {tip && <Tip run={run} {...tip} wide={scroller.current?.clientWidth ?? 0} top={scroller.current?.scrollTop ?? 0} high={scroller.current?.clientHeight ?? 0} />}
       </div>
-      <div class="row">
-        <button onClick={() => timeline.current?.zoom(0.5)}>Zoom in</button>
-        <button onClick={() => timeline.current?.zoom(2)}>Zoom out</button>
-        <button onClick={() => timeline.current?.setView(0, timeline.current.whole)}>Whole run</button>
-        <label>
-          <input type="checkbox" onChange={(event) => timeline.current?.light(event.currentTarget.checked)} /> Critical path alone
-        </label>
-        <span class="weak">{zoomed}</span>
-      </div>
+      <p class="weak range">{zoomed}</p>
       <p class="visually-hidden" role="status" aria-live="polite">
-        {selected === null ? "No task is selected." : `${taskName(run, selected)}, ${run.operations[run.tasks.operation[selected]]}`}
+        {shown.selected === null ? "No task is selected." : `${taskName(run, shown.selected)}, ${run.operations[run.tasks.operation[shown.selected]]}`}
       </p>
-      <Legend run={run} classes={classes} theme={theme} />
+      <Legend run={run} colors={colors} theme={theme} />
     </div>
   );
 }
 
-function Legend({ run, classes, theme }: { run: Run; classes: Classes; theme: Theme }) {
-  const reasons = useMemo(() => new Set(run.tasks.reason), [run]);
-  const used = useMemo(() => {
-    const found = new Set<number>();
-    for (let task = 0; task < run.tasks.count; task++) found.add(classes.of(task));
-    return found;
-  }, [run, classes]);
-  const shown = classes.names.map((name, i) => ({ name, i })).filter(({ i }) => used.has(i));
+interface TipProps {
+  run: Run;
+  target: Target;
+  x: number;
+  y: number;
+  wide: number;
+  top: number;
+  high: number;
+}
+
+/** What is under the pointer, on the side of it with more room. */
+function Tip({ run, target, x, y, wide, top, high }: TipProps) {
+  const lines = said(run, target);
+  if (lines.length === 0) return null;
+  const side = x > wide / 2 ? { right: `${wide - x + 12}px` } : { left: `${x + 12}px` };
+  const edge = y > high / 2 ? { bottom: `${high - y - top + 8}px` } : { top: `${y + top + 14}px` };
   return (
-    <ul class="legend" aria-label={`Colours of the timeline, by ${classes.kind}`}>
-      {shown.slice(0, 24).map(({ name, i }) => (
-        <li key={i}>
-          <i style={{ background: theme.palette[i % theme.palette.length] }} />
+    <div class="tip" data-testid="tip" aria-hidden="true" style={{ ...side, ...edge, maxWidth: `${Math.max(x, wide - x) - 24}px` }}>
+      {lines.map((line, i) => (
+        <div key={i} class={i === 0 ? "" : "weak"}>
+          {line}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function said(run: Run, target: Target): string[] {
+  const { tasks } = run;
+  if (!target) return [];
+  if ("layer" in target) return [run.layers[target.layer], "Click for its sums"];
+  if ("row" in target) {
+    const busy = target.row.lanes.reduce((sum, lane) => sum + run.lanes[lane].busy[run.lanes[lane].count], 0);
+    const share = percent(busy / Math.max(1, run.latency_ps * target.row.lanes.length));
+    const act = target.pin ? (target.row.pinned ? "Click to unpin" : "Click to pin to the top") : target.row.kind === "group" ? `${count(target.row.lanes.length, "lane")}; click to ${target.row.open ? "fold" : "open"}` : "";
+    return [target.row.name, ...(target.row.lanes.length > 0 ? [`busy ${share}`] : []), ...(act ? [act] : [])];
+  }
+  const task = "task" in target ? target.task : target.wait;
+  const on = tasks.on[task] ? ` on ${run.syncs[tasks.on[task] - 1]}` : "";
+  const by = tasks.by[task] ? `, until ${taskName(run, tasks.by[task] - 1)} signals` : "";
+  const wait = tasks.reason[task] > 0 ? [`waited ${time(waited(run, task))} (${REASONS[tasks.reason[task]]})${on}${by}`] : [];
+  if ("wait" in target) return [`${run.lanes[tasks.lane[task]].name} stands still before ${taskName(run, task)}`, ...wait];
+  const layer = layerName(run, task);
+  return [
+    `${taskName(run, task)} ${run.operations[tasks.operation[task]]}`,
+    ...(layer ? [`layer ${layer}`] : []),
+    `${time(tasks.end[task] - tasks.start[task])} from ${time(tasks.start[task])}`,
+    ...(tasks.read[task] + tasks.written[task] > 0 ? [`${bytes(tasks.read[task])} read, ${bytes(tasks.written[task])} written`] : []),
+    ...wait,
+    tasks.critical[task] ? "on the critical path" : `slack ${time(tasks.slack[task])}`,
+  ];
+}
+
+const LEGEND = 24;
+
+function Legend({ run, colors, theme }: { run: Run; colors: ReadonlyMap<string, string>; theme: Theme }) {
+  const [all, setAll] = useState(false);
+  const reasons = useMemo(() => new Set(run.tasks.reason), [run]);
+  const operations = [...colors].filter(([name]) => run.operations.includes(name));
+  return (
+    <ul class="legend" aria-label="Colours of the timeline, by operation" data-testid="legend">
+      {operations.slice(0, all ? operations.length : LEGEND).map(([name, color]) => (
+        <li key={name} data-color={color}>
+          <i style={{ background: color }} />
           {name}
         </li>
       ))}
-      {shown.length > 24 && <li class="weak">and {shown.length - 24} more; colours repeat</li>}
+      {operations.length > LEGEND && !all && (
+        <li>
+          <button class="link" onClick={() => setAll(true)}>
+            and {operations.length - LEGEND} more
+          </button>
+        </li>
+      )}
       {REASONS.map(
         (reason, i) =>
           i > 0 &&
@@ -123,14 +177,13 @@ function Legend({ run, classes, theme }: { run: Run; classes: Classes; theme: Th
 }
 
 interface MinimapProps {
-  run: Run;
   timeline: Timeline | null;
   view: [number, number];
   theme: Theme;
 }
 
 /** The whole run in a strip. The visible part is marked; a click or a drag moves it. */
-function Minimap({ run, timeline, view, theme }: MinimapProps) {
+function Minimap({ timeline, view, theme }: MinimapProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const overview = useRef<{ key: string; canvas: HTMLCanvasElement } | null>(null);
 
@@ -147,8 +200,8 @@ function Minimap({ run, timeline, view, theme }: MinimapProps) {
       made.height = high;
       const paint = made.getContext("2d");
       if (!paint) return;
-      paint.fillStyle = theme.palette[0];
-      paintOverview(run, timeline.whole, paint, wide, high);
+      paint.fillStyle = theme.weak;
+      paintOverview(timeline, paint, wide, high);
       overview.current = { key, canvas: made };
     }
     context.drawImage(overview.current.canvas, 0, 0);
@@ -159,7 +212,7 @@ function Minimap({ run, timeline, view, theme }: MinimapProps) {
     context.fillRect(to, 0, wide - to, high);
     context.strokeStyle = theme.accent;
     context.strokeRect(from + 0.5, 0.5, Math.max(2, to - from - 1), high - 1);
-  }, [run, timeline, view, theme]);
+  }, [timeline, view, theme]);
 
   const move = (event: PointerEvent) => {
     if (!timeline || !canvas.current || event.buttons === 0) return;

@@ -1,37 +1,99 @@
 import type { Run } from "./report";
 
-// Okabe and Ito's colours, told apart with every kind of colour blindness. Those that are too pale for a white page have a dark outline.
-const LIGHT = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#6b6b6b"];
-const DARK = ["#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#D55E00", "#7aa6ff", "#a8a8a8"];
-
+/** What the page draws with besides the colours of operations. */
 export interface Theme {
   dark: boolean;
-  palette: string[];
   text: string;
   weak: string;
   line: string;
+  panel: string;
   ground: string;
   accent: string;
   critical: string;
+  /** Buffers in the picture of a memory, by their role. */
+  roles: Record<string, string>;
 }
 
 export function theme(): Theme {
   const dark = window.matchMedia("screen and (prefers-color-scheme: dark)").matches;
+  const names = ["input", "output", "constant", "state", "scratch"];
+  const roles = Object.fromEntries(hues(names.length, dark).map((color, i) => [names[i], color]));
   return dark
-    ? { dark, palette: DARK, text: "#eeeeee", weak: "#a8a8a8", line: "#3a3a3a", ground: "#111111", accent: "#ffffff", critical: "#ff6b5e" }
-    : { dark, palette: LIGHT, text: "#1b1b1b", weak: "#5c5c5c", line: "#d8d8d8", ground: "#ffffff", accent: "#000000", critical: "#c1121f" };
+    ? { dark, roles, text: "#eeeeee", weak: "#a8a8a8", line: "#3a3a3a", panel: "#1c1c1c", ground: "#111111", accent: "#ffffff", critical: "#ff6b5e" }
+    : { dark, roles, text: "#1b1b1b", weak: "#5c5c5c", line: "#d8d8d8", panel: "#f5f5f5", ground: "#ffffff", accent: "#000000", critical: "#c1121f" };
 }
 
-/** The classes that give tasks their colours: layers where the run knows them, operations otherwise. */
-export interface Classes {
-  of: (task: number) => number;
-  names: string[];
-  kind: "layer" | "operation";
+/** The colours of operations, no two alike: greys for those that only move bytes, hues for all others, the busiest first. */
+export function operationColors(runs: Run[], dark: boolean): Map<string, string> {
+  const busy = new Map<string, number>();
+  const computes = new Set<string>();
+  for (const run of runs) {
+    const arithmetic = new Set(run.roofline.filter((roof) => roof.ops > 0).map((roof) => roof.operation));
+    const { tasks, operations } = run;
+    for (const name of operations) if (arithmetic.has(name)) computes.add(name);
+    const sums = operations.map(() => 0);
+    const still = operations.map(() => false);
+    for (let task = 0; task < tasks.count; task++) {
+      sums[tasks.operation[task]] += tasks.end[task] - tasks.start[task];
+      if (tasks.moved[task] === 0) still[tasks.operation[task]] = true;
+    }
+    operations.forEach((name, i) => {
+      busy.set(name, (busy.get(name) ?? 0) + sums[i]);
+      if (still[i]) computes.add(name);
+    });
+  }
+  const names = [...busy.keys()].sort((a, b) => (busy.get(b) ?? 0) - (busy.get(a) ?? 0));
+  const working = names.filter((name) => computes.has(name));
+  const moving = names.filter((name) => !computes.has(name));
+  const given = (names: string[], colors: string[]) => names.map((name, i) => [name, colors[i]] as const);
+  return new Map([...given(working, hues(working.length, dark)), ...given(moving, greys(moving.length, dark))]);
 }
 
-export function classes(run: Run): Classes {
-  const { tasks } = run;
-  return run.layers.length > 0
-    ? { kind: "layer", names: ["no layer", ...run.layers], of: (task) => tasks.layer[task] }
-    : { kind: "operation", names: run.operations, of: (task) => tasks.operation[task] };
+/** So many colours that stand out from the page: Okabe and Ito's hues first, then hues a golden angle apart in three degrees of lightness. */
+export function hues(count: number, dark: boolean): string[] {
+  const found = dark
+    ? ["#56b4e9", "#e69f00", "#00b488", "#d98fb5", "#f0e442", "#f07030", "#8f9bff"]
+    : ["#0072b2", "#b87a00", "#00805d", "#b3568a", "#4b4fb8", "#c44e00", "#7a6f00"];
+  const used = new Set(found);
+  for (let n = 0; found.length < count; n++) {
+    const light = (dark ? [0.74, 0.84, 0.66] : [0.55, 0.45, 0.6])[n % 3];
+    const color = oklch(light, 0.09 + 0.03 * (n % 4), (20 + n * 137.508) % 360);
+    if (!used.has(color)) found.push(color);
+    used.add(color);
+  }
+  return found.slice(0, count);
+}
+
+/** So many greys that differ, as far as 8 bits have any. */
+function greys(count: number, dark: boolean): string[] {
+  const [from, to] = dark ? [176, 110] : [138, 80];
+  return Array.from({ length: count }, (_, i) => {
+    const value = Math.round(from + ((to - from) * i) / Math.max(1, count - 1));
+    // More greys than there are steps differ in their blue.
+    const blue = Math.min(255, value + 6 + Math.floor(i / (Math.abs(to - from) + 1)));
+    return hex([value, value, blue]);
+  });
+}
+
+/** A colour of Björn Ottosson's OKLCH, clipped to sRGB. */
+function oklch(light: number, chroma: number, hue: number): string {
+  const a = chroma * Math.cos((hue * Math.PI) / 180);
+  const b = chroma * Math.sin((hue * Math.PI) / 180);
+  const l = (light + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+  const m = (light - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+  const s = (light - 0.0894841775 * a - 1.291485548 * b) ** 3;
+  const linear = [4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s, -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s, -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s];
+  const coded = (value: number) => (value <= 0.0031308 ? 12.92 * value : 1.055 * value ** (1 / 2.4) - 0.055);
+  return hex(linear.map((value) => Math.round(255 * coded(Math.min(1, Math.max(0, value))))));
+}
+
+function hex(values: number[]): string {
+  return `#${values.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** Relative luminance as WCAG defines it. */
+export function luminance(color: string): number {
+  const n = parseInt(color.slice(1), 16);
+  const [r, g, b] = [n >> 16, (n >> 8) & 255, n & 255].map((value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }

@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { App } from "./App";
-import { type PackedReport, type Run, taskName, unpack } from "./report";
+import { type PackedReport, type Run, taskName, unpack, unpackMatches } from "./report";
 import "./style.css";
 import type { Timeline } from "./timeline";
 
@@ -14,6 +14,8 @@ interface Door {
   setView: (start_ns: number, end_ns: number) => void;
   locate: (i: number) => { x: number; y: number } | null;
   selected: () => string | null;
+  /** The rows of the timeline, and where their names stand. */
+  rows: () => { name: string; kind: string; pinned: boolean; x: number; y: number }[];
 }
 
 declare global {
@@ -29,7 +31,7 @@ function openDoor(): (run: Run, timeline: Timeline | null) => void {
   const unopened = (): never => {
     throw new Error("await chipless.ready first");
   };
-  window.chipless = { ready, count: 0, latency_ns: 0, task: unopened, busy: unopened, view: unopened, setView: unopened, locate: unopened, selected: unopened };
+  window.chipless = { ready, count: 0, latency_ns: 0, task: unopened, busy: unopened, view: unopened, setView: unopened, locate: unopened, selected: unopened, rows: unopened };
   return (run, timeline) => {
     const { tasks, lanes, queues } = run;
     Object.assign(window.chipless, {
@@ -57,7 +59,13 @@ function openDoor(): (run: Run, timeline: Timeline | null) => void {
       view: () => ({ start_ns: (timeline?.start ?? 0) / 1000, end_ns: (timeline?.end ?? 0) / 1000 }),
       setView: (start: number, end: number) => timeline?.setView(start * 1000, end * 1000),
       locate: (i: number) => timeline?.locate(i) ?? null,
-      selected: () => (timeline?.selected == null ? null : taskName(run, timeline.selected)),
+      selected: () => (timeline?.shown.selected == null ? null : taskName(run, timeline.shown.selected)),
+      rows: () => {
+        if (!timeline) return [];
+        const box = timeline.canvas.getBoundingClientRect();
+        const rows = [...timeline.layout.pinned, ...timeline.layout.others];
+        return rows.map((row) => ({ name: row.name, kind: row.kind, pinned: row.pinned, x: box.left + timeline.gutter, y: box.top + timeline.y(row) + 11 }));
+      },
     } satisfies Partial<Door>);
     if (timeline) void timeline.drawn().then(opened);
     else opened();
@@ -89,7 +97,8 @@ async function main() {
   }
   document.title = `${report.run.file} – Chipless`;
   const [run, other] = await Promise.all([unpack(report.run), report.against ? unpack(report.against) : null]);
-  render(<App report={report} run={run} other={other} made={(timeline) => opened(run, timeline)} />, app);
+  const matched = report.matched === null ? null : await unpackMatches(report.matched, run.tasks.count);
+  render(<App report={report} run={run} other={other} matched={matched} made={(timeline) => opened(run, timeline)} />, app);
   // A contract or a fabric does not run.
   if (run.tasks.count === 0) opened(run, null);
   if (report.live) watch();

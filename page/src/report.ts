@@ -18,7 +18,11 @@ export interface PackedRun {
   syncs: string[];
   columns: Record<Column, string>;
   layer_rows: { layer: string; tasks: number; busy_ns: number; critical_ns: number }[];
+  /** Bytes that one layer wrote and another one reads; the two are places in `layers`. */
+  edges: { from: number; to: number; bytes: number }[];
   critical_by_queue: { queue: string; ns: number }[];
+  /** The critical path by kind of engine, and the time between its tasks. */
+  critical_by_engine: { engine: string; ns: number; share: number }[];
   roofline: { operation: string; tasks: number; ops: number; bytes: number; ops_per_byte: number; ops_per_second: number; bound: "compute" | "memory" | "latency" }[];
   ranking: { figure: string; change: string; latency_ns: number; gain: number }[];
   resources: { name: string; bytes: number; utilization: number }[];
@@ -63,6 +67,7 @@ export interface Memory {
   /** Its number in the program, by which the server knows it. */
   id: number;
   name: string;
+  kind: "DRAM" | "HBM" | "scratchpad" | "registers";
   size: number | null;
   /** Live bytes from each instant on. */
   live: { ps: number[]; bytes: number[] };
@@ -79,6 +84,8 @@ export interface PackedReport {
   against: PackedRun | null;
   /** What changed from this program to the other. */
   difference: Difference | null;
+  /** Of each task of the run its match in the other one, from 1 and packed like a column; null where there is no other. */
+  matched: string | null;
   /** Whether the page is served and asks when it should reload. */
   live: boolean;
   /** Why the page cannot show bytes; null where it asks the server for them. */
@@ -172,6 +179,11 @@ export interface Run extends Omit<PackedRun, "lanes" | "columns" | "details"> {
   tasks: Tasks;
 }
 
+/** Of each task its match in the other run, from 1; 0 without one. */
+export async function unpackMatches(packed: string, count: number): Promise<Uint32Array> {
+  return Uint32Array.from(numbers(await inflate(packed), count));
+}
+
 async function inflate(text: string): Promise<Uint8Array> {
   const raw = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
@@ -259,6 +271,11 @@ export function taskName(run: Run, task: number): string {
 export function layerName(run: Run, task: number): string | null {
   const layer = run.tasks.layer[task];
   return layer === 0 ? null : run.layers[layer - 1];
+}
+
+/** Picoseconds between the end of the task before and a task's start. */
+export function waited({ tasks, lanes }: Run, task: number): number {
+  return tasks.start[task] - (task > lanes[tasks.lane[task]].first ? tasks.end[task - 1] : 0);
 }
 
 /** The first task of a lane that ends after an instant; the lane's count if none does. */

@@ -1,76 +1,106 @@
-import { type Classes, type Theme } from "./colors";
-import { time } from "./format";
-import { type Lane, type Run, busyUntil, firstEndingAfter, firstStartingFrom, taskAt, taskName } from "./report";
+import type { Theme } from "./colors";
+import { type Layout, ROW, type Row, type Span, layerSpans, layout } from "./lanes";
+import { AXIS, Painter } from "./paint";
+import { type Run, firstEndingAfter, taskAt } from "./report";
+import type { Area } from "./sums";
 
-const ROW = 22;
-const BAR = 16;
-const AXIS = 24;
-/** Tasks a pixel beyond which a lane is drawn as shares of its columns, not as bars. */
-const CROWDED = 2;
+/** What lies under a point. */
+export type Target = { task: number } | { wait: number } | { layer: number } | { row: Row; pin: boolean } | null;
 
 export interface Events {
   select: (task: number | null) => void;
+  selectLayer: (layer: number) => void;
+  selectArea: (area: Area | null) => void;
+  pin: (row: Row) => void;
+  fold: (row: Row) => void;
+  hover: (target: Target, x: number, y: number) => void;
+  /** The view changed, here or by what it follows. */
+  viewed: (start: number, end: number) => void;
+  /** It changed here. */
   moved: () => void;
 }
 
-/** The timeline's canvas: what part of the run is visible, and how it is drawn. A frame costs width × lanes × log tasks, whatever the zoom. */
+/** What is shown besides the run. */
+export interface Shown {
+  selected: number | null;
+  layer: number | null;
+  area: Area | null;
+  /** 1 for tasks that stand out; null where all are alike. */
+  lit: Uint8Array | null;
+  pinned: ReadonlySet<string>;
+  folded: ReadonlySet<string>;
+}
+
+/** The timeline's canvas: what part of the run is visible, and what the pointer does there. A frame costs width × rows × log tasks, whatever the zoom. */
 export class Timeline {
   start = 0;
   end: number;
-  selected: number | null = null;
+  layout: Layout;
+  readonly spans: Span[];
+  shown: Shown = { selected: null, layer: null, area: null, lit: null, pinned: new Set(), folded: new Set() };
+  private painter: Painter;
+  private followed: { task: number; found: number[] } | null = null;
   private frame = 0;
   private waitingForFrame: (() => void)[] = [];
-  /** Tasks off the critical path are dimmed. */
-  lit = false;
-  private hatches: (CanvasPattern | null)[] = [];
-  private strip = document.createElement("canvas");
-  private theme: Theme;
+  /** Where the pointer is while it is over the canvas. */
+  private pointer: number | null = null;
 
   constructor(
     readonly run: Run,
-    readonly classes: Classes,
+    /** The end of the axis in picoseconds: that of the longer run where there are two. */
+    readonly whole: number,
     readonly canvas: HTMLCanvasElement,
     readonly scroller: HTMLElement,
+    private spacer: HTMLElement,
+    colors: ReadonlyMap<string, string>,
     theme: Theme,
-    private events: Events,
+    readonly events: Events,
   ) {
-    this.theme = theme;
-    this.end = this.whole;
+    this.end = whole;
+    this.layout = layout(run, this.shown.pinned, this.shown.folded);
+    this.spans = layerSpans(run);
+    this.painter = new Painter(this, colors, theme);
     this.listen();
   }
 
-  get whole(): number {
-    const last = this.run.lanes.reduce((end, lane) => (lane.count ? Math.max(end, this.run.tasks.end[lane.first + lane.count - 1]) : end), 0);
-    return Math.max(1, this.run.latency_ps, last);
+  get gutter(): number {
+    return Math.min(this.painter.labels, Math.max(90, this.canvas.clientWidth * 0.28));
   }
 
-  private get gutter(): number {
-    return this.canvas.clientWidth < 600 ? 76 : 132;
-  }
-
-  private get width(): number {
+  get width(): number {
     return Math.max(1, this.canvas.clientWidth - this.gutter);
   }
 
-  recolor(theme: Theme) {
-    this.theme = theme;
-    this.hatches = [];
+  recolor(colors: ReadonlyMap<string, string>, theme: Theme) {
+    this.painter = new Painter(this, colors, theme);
     this.draw();
   }
 
-  setView(start: number, end: number) {
-    const least = 1;
-    const span = Math.min(Math.max(end - start, least), 4 * this.whole);
+  show(shown: Shown) {
+    if (shown.pinned !== this.shown.pinned || shown.folded !== this.shown.folded) this.layout = layout(this.run, shown.pinned, shown.folded);
+    this.shown = shown;
+    this.spacer.style.height = `${this.height}px`;
+    this.draw();
+  }
+
+  /** The height of all rows with the axis. */
+  get height(): number {
+    return AXIS + (this.layout.pinned.length + this.layout.others.length) * ROW + 4;
+  }
+
+  /** Shows a part of the run; `follows` where another timeline did so first. */
+  setView(start: number, end: number, follows = false) {
+    const span = Math.min(Math.max(end - start, 1), 4 * this.whole);
     const middle = (start + end) / 2;
-    const low = -this.whole;
-    const high = 2 * this.whole;
-    this.start = Math.min(Math.max(middle - span / 2, low), high - span);
+    this.start = Math.min(Math.max(middle - span / 2, -this.whole), 2 * this.whole - span);
     this.end = this.start + span;
-    this.events.moved();
+    this.events.viewed(this.start, this.end);
+    if (!follows) this.events.moved();
     this.draw();
   }
 
-  zoom(factor: number, around = (this.start + this.end) / 2) {
+  /** Around the pointer where it is over the timeline, as in other viewers of traces. */
+  zoom(factor: number, around = this.pointer === null ? (this.start + this.end) / 2 : this.at(this.pointer)) {
     this.setView(around - (around - this.start) * factor, around + (this.end - around) * factor);
   }
 
@@ -79,15 +109,18 @@ export class Timeline {
     this.setView(this.start + by, this.end + by);
   }
 
-  /** Dims what is off the critical path, or shows everything alike. */
-  light(lit: boolean) {
-    this.lit = lit;
-    this.draw();
-  }
-
-  select(task: number | null) {
-    this.selected = task;
-    this.draw();
+  /** Fills the view with the selected area, task or layer; with the whole run where nothing is selected, or already fills it. */
+  fit() {
+    const { selected, layer, area } = this.shown;
+    const { start, end } = this.run.tasks;
+    const span = this.spans.find((span) => span.layer === layer);
+    const around = (from: number, to: number): [number, number] => [from - 0.1 * (to - from), to + 0.1 * (to - from)];
+    let view: [number, number] = [0, this.whole];
+    if (area) view = around(area.start, area.end);
+    else if (selected !== null) view = around(start[selected], Math.max(end[selected], start[selected] + 1));
+    else if (span) view = around(span.start, Math.max(span.last, span.start + 1));
+    const same = Math.abs(view[0] - this.start) + Math.abs(view[1] - this.end) < 1e-6 * this.whole;
+    this.setView(...(same ? ([0, this.whole] as [number, number]) : view));
   }
 
   /** Brings a task into sight, with room around it. */
@@ -97,26 +130,29 @@ export class Timeline {
     if (end[task] < this.start || start[task] > this.end || this.x(end[task]) - this.x(start[task]) < 4) {
       this.setView(start[task] - 8 * length, end[task] + 8 * length);
     }
-    this.scrollTo(this.run.tasks.lane[task]);
+    this.scrollTo(task);
   }
 
-  private scrollTo(lane: number) {
-    const top = AXIS + lane * ROW;
+  private scrollTo(task: number) {
+    const row = this.layout.of[this.run.tasks.lane[task]];
+    if (!row || row.pinned) return;
+    const pinned = this.layout.pinned.length * ROW;
     const { scrollTop, clientHeight } = this.scroller;
-    if (top - AXIS < scrollTop) this.scroller.scrollTop = top - AXIS;
-    else if (top + ROW > scrollTop + clientHeight) this.scroller.scrollTop = top + ROW - clientHeight;
+    if (row.top < scrollTop) this.scroller.scrollTop = row.top;
+    else if (AXIS + pinned + row.top + ROW > scrollTop + clientHeight) this.scroller.scrollTop = AXIS + pinned + row.top + ROW - clientHeight;
   }
 
-  /** The middle of a task's bar in the viewport, scrolled into sight; null where its time is not visible. */
+  /** The middle of a task's bar in the viewport, scrolled into sight; null where it is not visible. */
   locate(task: number): { x: number; y: number } | null {
     const { start, end, lane } = this.run.tasks;
     const from = Math.max(start[task], this.start);
     const to = Math.min(end[task], this.end);
-    if (to < from) return null;
-    this.scrollTo(lane[task]);
+    const row = this.layout.of[lane[task]];
+    if (to < from || !row) return null;
+    this.scrollTo(task);
     this.canvas.scrollIntoView({ block: "nearest" });
     let box = this.canvas.getBoundingClientRect();
-    const y = () => box.top + AXIS + lane[task] * ROW + ROW / 2;
+    const y = () => box.top + this.y(row) + ROW / 2;
     if (y() < 0 || y() > window.innerHeight) {
       window.scrollBy({ top: y() - window.innerHeight / 2, behavior: "instant" });
       box = this.canvas.getBoundingClientRect();
@@ -124,19 +160,44 @@ export class Timeline {
     return { x: box.left + this.x((from + to) / 2), y: y() };
   }
 
-  private x(at: number): number {
+  /** The top of a row on the canvas. */
+  y(row: Row): number {
+    const below = row.pinned ? 0 : this.layout.pinned.length * ROW - this.scroller.scrollTop;
+    return AXIS + below + row.top;
+  }
+
+  x(at: number): number {
     return this.gutter + ((at - this.start) / (this.end - this.start)) * this.width;
   }
 
-  private at(x: number): number {
+  at(x: number): number {
     return this.start + ((x - this.gutter) / this.width) * (this.end - this.start);
   }
 
-  /** The task under a point of the canvas; bars thinner than a pixel are found within three. */
-  hit(x: number, y: number): number | null {
-    const lane = this.run.lanes[Math.floor((y - AXIS) / ROW)];
-    if (!lane || y < AXIS || x < this.gutter) return null;
-    return taskAt(this.run, lane, this.at(x), (3 / this.width) * (this.end - this.start));
+  rowAt(y: number): Row | null {
+    const { pinned, others } = this.layout;
+    if (y < AXIS) return null;
+    const n = Math.floor((y - AXIS) / ROW);
+    if (n < pinned.length) return pinned[n];
+    return others[Math.floor((y - AXIS + this.scroller.scrollTop) / ROW) - pinned.length] ?? null;
+  }
+
+  /** What is under a point of the canvas; bars thinner than a pixel are found within three. */
+  hit(x: number, y: number): Target {
+    const row = this.rowAt(y);
+    if (!row) return null;
+    if (x < this.gutter) return { row, pin: x > this.gutter - 22 };
+    const at = this.at(x);
+    if (row.kind === "layers") {
+      const span = this.spans.find((span) => span.start <= at && at < span.end);
+      return span ? { layer: span.layer } : null;
+    }
+    if (row.kind === "group") return { row, pin: false };
+    const lane = this.run.lanes[row.lanes[0]];
+    const task = taskAt(this.run, lane, at, (3 / this.width) * (this.end - this.start));
+    if (task !== null) return { task };
+    const next = lane.first + firstEndingAfter(this.run, lane, at);
+    return at >= 0 && next < lane.first + lane.count && this.run.tasks.reason[next] > 0 ? { wait: next } : null;
   }
 
   /** Resolves when the next frame has been drawn. */
@@ -151,236 +212,36 @@ export class Timeline {
     if (this.frame) return;
     this.frame = requestAnimationFrame(() => {
       this.frame = 0;
-      this.paint();
+      this.painter.paint();
       for (const resolve of this.waitingForFrame.splice(0)) resolve();
     });
   }
 
-  private paint() {
-    const ratio = window.devicePixelRatio || 1;
-    const height = AXIS + this.run.lanes.length * ROW + 4;
-    const wide = this.canvas.clientWidth;
-    this.canvas.style.height = `${height}px`;
-    if (this.canvas.width !== Math.round(wide * ratio) || this.canvas.height !== Math.round(height * ratio)) {
-      this.canvas.width = Math.round(wide * ratio);
-      this.canvas.height = Math.round(height * ratio);
-    }
-    const context = this.canvas.getContext("2d");
-    if (!context) return;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const top = this.scroller.scrollTop;
-    context.clearRect(0, 0, wide, height);
-    context.font = "12px system-ui, sans-serif";
-    context.textBaseline = "middle";
-    const firstLane = Math.max(0, Math.floor((top - AXIS) / ROW));
-    const lastLane = Math.min(this.run.lanes.length, Math.ceil((top + this.scroller.clientHeight) / ROW) + 1);
-    context.save();
-    context.beginPath();
-    context.rect(this.gutter, 0, this.width, height);
-    context.clip();
-    this.paintGrid(context, height);
-    for (let i = firstLane; i < lastLane; i++) this.paintLane(context, this.run.lanes[i], AXIS + i * ROW);
-    this.paintFlows(context);
-    context.restore();
-    context.fillStyle = this.theme.text;
-    for (let i = firstLane; i < lastLane; i++) {
-      context.fillText(this.run.lanes[i].name, 6, AXIS + i * ROW + ROW / 2, this.gutter - 12);
-    }
-    this.paintAxis(context, top);
-  }
-
-  /** Instants of the axis: one, two or five times a power of ten apart. */
-  private *ticks(): Generator<number> {
-    const wanted = ((this.end - this.start) * 90) / this.width;
-    const power = 10 ** Math.floor(Math.log10(Math.max(wanted, 1e-9)));
-    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= wanted) ?? 10 * power;
-    for (let at = Math.ceil(this.start / step) * step; at <= this.end; at += step) yield at;
-  }
-
-  private paintGrid(context: CanvasRenderingContext2D, height: number) {
-    context.fillStyle = this.theme.line;
-    for (const at of this.ticks()) context.fillRect(Math.round(this.x(at)), AXIS, 1, height);
-    context.fillStyle = this.theme.critical;
-    context.fillRect(Math.round(this.x(this.run.latency_ps)), AXIS, 1.5, height);
-  }
-
-  private paintAxis(context: CanvasRenderingContext2D, top: number) {
-    context.fillStyle = this.theme.ground;
-    context.fillRect(0, top, this.canvas.clientWidth, AXIS);
-    context.fillStyle = this.theme.weak;
-    for (const at of this.ticks()) {
-      const x = this.x(at);
-      if (x >= this.gutter) context.fillText(time(at), x + 3, top + AXIS / 2);
-    }
-    context.fillStyle = this.theme.line;
-    context.fillRect(0, top + AXIS - 1, this.canvas.clientWidth, 1);
-  }
-
-  private paintLane(context: CanvasRenderingContext2D, lane: Lane, y: number) {
-    context.fillStyle = this.theme.line;
-    context.fillRect(this.gutter, y + ROW - 1, this.width, 0.5);
-    const first = firstEndingAfter(this.run, lane, this.start);
-    const last = firstStartingFrom(this.run, lane, this.end);
-    if (last - first > CROWDED * this.width) this.paintShares(context, lane, y);
-    else this.paintBars(context, lane, first, last, y);
-  }
-
-  private color(task: number): string {
-    const { palette } = this.theme;
-    return palette[this.classes.of(task) % palette.length];
-  }
-
-  private paintBars(context: CanvasRenderingContext2D, lane: Lane, first: number, last: number, y: number) {
-    const { tasks } = this.run;
-    const top = y + (ROW - BAR) / 2;
-    for (let i = first; i <= Math.min(last, lane.count - 1); i++) {
-      const task = lane.first + i;
-      const x0 = this.x(tasks.start[task]);
-      const x1 = this.x(tasks.end[task]);
-      const before = i > 0 ? this.x(tasks.end[task - 1]) : this.x(0);
-      if (tasks.reason[task] > 0 && x0 - before > 3) {
-        context.globalAlpha = this.lit && !tasks.critical[task] ? 0.25 : 1;
-        context.fillStyle = this.hatched(context, tasks.reason[task]);
-        context.fillRect(before, top + 4, x0 - before, BAR - 8);
-      }
-      const wide = Math.max(x1 - x0, 1);
-      context.globalAlpha = this.lit && !tasks.critical[task] ? 0.2 : 1;
-      context.fillStyle = this.color(task);
-      context.fillRect(x0, top, wide, BAR);
-      if (tasks.critical[task]) {
-        context.fillStyle = this.theme.critical;
-        context.fillRect(x0, top + BAR - 3, wide, 3);
-      }
-      if (wide > 4) {
-        context.strokeStyle = this.theme.ground;
-        context.lineWidth = 0.5;
-        context.strokeRect(x0, top, wide, BAR);
-      }
-      if (wide > 34) this.paintLabel(context, task, x0, wide, top);
-      context.globalAlpha = 1;
-      if (task === this.selected) {
-        context.strokeStyle = this.theme.accent;
-        context.lineWidth = 2;
-        context.strokeRect(x0 - 1, top - 1, wide + 2, BAR + 2);
-      }
-    }
-  }
-
-  private paintLabel(context: CanvasRenderingContext2D, task: number, x: number, wide: number, top: number) {
-    const left = Math.max(x, this.gutter) + 4;
-    const room = x + wide - left - 4;
-    if (room < 24) return;
-    const text = this.run.operations[this.run.tasks.operation[task]];
-    context.save();
-    context.beginPath();
-    context.rect(left, top, room, BAR);
-    context.clip();
-    context.fillStyle = dark(this.color(task)) ? "#ffffff" : "#000000";
-    context.fillText(text, left, top + BAR / 2 + 0.5);
-    context.restore();
-  }
-
-  /** A crowded lane: one row of pixels, each as opaque as its column is busy, in the colour of the task in its middle. */
-  private paintShares(context: CanvasRenderingContext2D, lane: Lane, y: number) {
-    const columns = Math.max(1, Math.floor(this.width));
-    this.strip.width = columns;
-    this.strip.height = 1;
-    const strip = this.strip.getContext("2d");
-    if (!strip) return;
-    const image = strip.createImageData(columns, 1);
-    const step = (this.end - this.start) / columns;
-    let before = busyUntil(this.run, lane, this.start);
-    for (let x = 0; x < columns; x++) {
-      const at = this.start + x * step;
-      const until = busyUntil(this.run, lane, at + step);
-      const share = Math.min(1, (until - before) / step);
-      before = until;
-      if (share <= 0) continue;
-      const task = Math.min(firstEndingAfter(this.run, lane, at + step / 2), lane.count - 1) + lane.first;
-      const color = parseInt(this.color(task).slice(1), 16);
-      image.data[4 * x] = color >> 16;
-      image.data[4 * x + 1] = (color >> 8) & 255;
-      image.data[4 * x + 2] = color & 255;
-      image.data[4 * x + 3] = Math.max(24, Math.round(255 * share));
-    }
-    strip.putImageData(image, 0, 0);
-    context.imageSmoothingEnabled = false;
-    context.drawImage(this.strip, this.gutter, y + (ROW - BAR) / 2, this.width, BAR);
-  }
-
-  /** A pattern for each reason: strokes to the right, to the left, upright. */
-  private hatched(context: CanvasRenderingContext2D, reason: number): CanvasPattern | string {
-    if (!this.hatches[reason]) {
-      const tile = document.createElement("canvas");
-      tile.width = tile.height = 6;
-      const paint = tile.getContext("2d");
-      if (!paint) return this.theme.line;
-      paint.strokeStyle = this.theme.weak;
-      paint.lineWidth = 1;
-      paint.beginPath();
-      for (const shift of [-6, 0, 6]) {
-        const [from, to] = reason === 1 ? [shift, shift + 6] : reason === 2 ? [shift + 6, shift] : [shift + 3, shift + 3];
-        paint.moveTo(from, 6);
-        paint.lineTo(to, 0);
-      }
-      paint.stroke();
-      this.hatches[reason] = context.createPattern(tile, "repeat");
-    }
-    return this.hatches[reason] ?? this.theme.line;
-  }
-
-  /** Arrows from the task whose signal ended the selected task's wait, and to those that the selected one let start. */
-  private paintFlows(context: CanvasRenderingContext2D) {
-    if (this.selected === null) return;
-    const { tasks } = this.run;
-    const pairs = this.followers(this.selected).map((task) => [this.selected as number, task]);
-    if (tasks.by[this.selected]) pairs.push([tasks.by[this.selected] - 1, this.selected]);
-    context.strokeStyle = this.theme.accent;
-    context.lineWidth = 1;
-    for (const [from, to] of pairs) {
-      const x0 = this.x(Math.min(tasks.end[from], tasks.start[to]));
-      const x1 = this.x(tasks.start[to]);
-      const y0 = AXIS + tasks.lane[from] * ROW + ROW / 2;
-      const y1 = AXIS + tasks.lane[to] * ROW + ROW / 2;
-      const bend = Math.max(12, Math.abs(x1 - x0) / 2);
-      context.beginPath();
-      context.moveTo(x0, y0);
-      context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1, y1);
-      context.stroke();
-      context.beginPath();
-      context.moveTo(x1, y1);
-      context.lineTo(x1 - 6, y1 - 3);
-      context.lineTo(x1 - 6, y1 + 3);
-      context.closePath();
-      context.fillStyle = this.theme.accent;
-      context.fill();
-    }
-  }
-
   /** Tasks whose wait a task ended. */
   followers(task: number): number[] {
+    if (this.followed?.task === task) return this.followed.found;
     const { by, count } = this.run.tasks;
     const found: number[] = [];
     for (let i = 0; i < count && found.length < 200; i++) if (by[i] === task + 1) found.push(i);
+    this.followed = { task, found };
     return found;
   }
 
-  /** Moves the selection: within its lane, or to the task of another lane that runs at the same time. */
+  /** Moves the selection: within its lane, or to the task of another visible lane that runs at the same time. */
   step(key: string) {
     const { run } = this;
-    const current = this.selected ?? run.lanes.find((lane) => lane.count > 0)?.first;
-    if (current === undefined) return;
+    const visible = [...this.layout.pinned, ...this.layout.others].filter((row) => row.kind === "lane" && run.lanes[row.lanes[0]].count > 0).map((row) => row.lanes[0]);
+    const current = this.shown.selected ?? (visible.length > 0 ? run.lanes[visible[0]].first : null);
+    if (current === null) return;
     const number = run.tasks.lane[current];
     const lane = run.lanes[number];
     let next: number | null = null;
-    if (this.selected === null) next = current;
+    if (this.shown.selected === null) next = current;
     else if (key === "ArrowLeft") next = Math.max(current - 1, lane.first);
     else if (key === "ArrowRight") next = Math.min(current + 1, lane.first + lane.count - 1);
     else {
-      const direction = key === "ArrowUp" ? -1 : 1;
-      for (let i = number + direction; run.lanes[i] && next === null; i += direction) {
-        if (run.lanes[i].count > 0) next = taskAt(run, run.lanes[i], run.tasks.start[current], Infinity);
-      }
+      const other = visible[Math.max(0, visible.indexOf(number)) + (key === "ArrowUp" ? -1 : 1)];
+      if (other !== undefined) next = taskAt(run, run.lanes[other], run.tasks.start[current], Infinity);
     }
     if (next !== null) {
       this.events.select(next);
@@ -391,86 +252,86 @@ export class Timeline {
   private listen() {
     const { canvas } = this;
     const pointers = new Map<number, { x: number; y: number }>();
+    /** Where an area began to be drawn: on the axis it has all lanes. */
+    let area: { x: number; y: number } | null = null;
     let dragged = 0;
-    canvas.addEventListener(
-      "wheel",
-      (event) => {
-        event.preventDefault();
-        if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-          this.pan((event.deltaX || event.deltaY) / this.width);
-        } else {
-          this.zoom(Math.exp(event.deltaY / 400), this.at(event.offsetX));
-        }
-      },
-      { passive: false },
-    );
+    this.scroller.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     canvas.addEventListener("pointerdown", (event) => {
       canvas.setPointerCapture(event.pointerId);
-      pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
-      if (pointers.size === 1) dragged = 0;
+      const at = { x: event.offsetX, y: event.offsetY };
+      pointers.set(event.pointerId, at);
+      if (pointers.size > 1) return;
+      dragged = 0;
+      area = at.x > this.gutter && (event.shiftKey || at.y < AXIS) ? at : null;
+      this.events.hover(null, 0, 0);
     });
     canvas.addEventListener("pointermove", (event) => {
-      const before = pointers.get(event.pointerId);
-      if (!before) return;
       const now = { x: event.offsetX, y: event.offsetY };
-      if (pointers.size === 2) {
-        const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
-        if (other) {
-          const old = Math.max(8, Math.abs(before.x - other.x));
-          const distance = Math.max(8, Math.abs(now.x - other.x));
-          this.zoom(old / distance, this.at((now.x + other.x) / 2));
-        }
-        dragged = 99;
-      } else {
-        dragged += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
-        if (dragged > 4) {
-          this.pan((before.x - now.x) / this.width);
-          this.scroller.scrollTop += before.y - now.y;
-        }
-      }
+      this.pointer = now.x > this.gutter ? now.x : null;
+      const before = pointers.get(event.pointerId);
+      if (!before) return this.hover(now.x, now.y);
       pointers.set(event.pointerId, now);
+      dragged += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
+      if (pointers.size === 2) {
+        const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1] ?? now;
+        const old = Math.max(8, Math.abs(before.x - other.x));
+        const distance = Math.max(8, Math.abs(now.x - other.x));
+        this.zoom(old / distance, this.at((now.x + other.x) / 2));
+        dragged = 99;
+      } else if (dragged > 4 && area) this.events.selectArea(this.areaOf(area, now));
+      else if (dragged > 4) {
+        this.pan((before.x - now.x) / this.width);
+        this.scroller.scrollTop += before.y - now.y;
+      }
     });
     const released = (event: PointerEvent) => {
       const down = pointers.delete(event.pointerId);
-      if (down && event.type === "pointerup" && dragged <= 4) {
-        this.events.select(this.hit(event.offsetX, event.offsetY));
-      }
+      if (down && event.type === "pointerup" && dragged <= 4) this.click(event.offsetX, event.offsetY);
     };
     canvas.addEventListener("pointerup", released);
     canvas.addEventListener("pointercancel", released);
-    canvas.addEventListener("pointermove", (event) => {
-      const task = pointers.size === 0 ? this.hit(event.offsetX, event.offsetY) : null;
-      const { tasks, operations } = this.run;
-      canvas.title =
-        task === null
-          ? ""
-          : `${taskName(this.run, task)}: ${operations[tasks.operation[task]]}, ${time(tasks.end[task] - tasks.start[task])}`;
-      canvas.style.cursor = task === null ? "grab" : "pointer";
+    canvas.addEventListener("pointerleave", () => {
+      this.pointer = null;
+      this.events.hover(null, 0, 0);
     });
     this.scroller.addEventListener("scroll", () => this.draw(), { passive: true });
     new ResizeObserver(() => this.draw()).observe(this.scroller);
   }
-}
 
-/** Whether white text is easier to read on a colour than black. */
-function dark(color: string): boolean {
-  const n = parseInt(color.slice(1), 16);
-  const linear = [n >> 16, (n >> 8) & 255, n & 255].map((v) => (v / 255) ** 2.2);
-  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] < 0.22;
-}
+  /** Ctrl zooms, Shift and sideways pan; else the lanes scroll, and the page where they have come to an end. */
+  private wheel(event: WheelEvent) {
+    if (event.ctrlKey || event.metaKey) this.zoom(Math.exp(event.deltaY / 400), this.at(event.offsetX));
+    else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan((event.deltaX || event.deltaY) / this.width);
+    else return;
+    event.preventDefault();
+  }
 
-/** The whole run, as the share of lanes that are busy in each column of pixels. */
-export function paintOverview(run: Run, whole: number, context: CanvasRenderingContext2D, wide: number, high: number) {
-  const step = whole / Math.max(1, wide);
-  const before = run.lanes.map(() => 0);
-  for (let x = 0; x < wide; x++) {
-    let busy = 0;
-    run.lanes.forEach((lane, i) => {
-      const until = busyUntil(run, lane, (x + 1) * step);
-      busy += until - before[i];
-      before[i] = until;
-    });
-    const share = Math.min(1, busy / step / Math.max(1, run.lanes.length));
-    context.fillRect(x, high - share * (high - 2), 1, share * (high - 2));
+  private hover(x: number, y: number) {
+    const target = this.hit(x, y);
+    this.canvas.style.cursor = y < AXIS ? "col-resize" : target ? "pointer" : "grab";
+    this.events.hover(target, x, y);
+  }
+
+  private click(x: number, y: number) {
+    const target = this.hit(x, y);
+    if (y < AXIS) this.events.selectArea(null);
+    else if (!target) this.events.select(null);
+    else if ("task" in target) this.events.select(target.task);
+    else if ("wait" in target) this.events.select(target.wait);
+    else if ("layer" in target) this.events.selectLayer(target.layer);
+    else if (target.pin) this.events.pin(target.row);
+    else if (target.row.kind === "group") this.events.fold(target.row);
+  }
+
+  /** The part of the run between two points; all lanes where the first one is on the axis. */
+  private areaOf(from: { x: number; y: number }, to: { x: number; y: number }): Area {
+    const instants = [from.x, to.x].map((x) => Math.min(this.whole, Math.max(0, this.at(x))));
+    const [low, high] = [Math.min(from.y, to.y), Math.max(from.y, to.y)];
+    const rows = from.y < AXIS ? [] : [...this.layout.pinned, ...this.layout.others].filter((row) => this.y(row) + ROW > low && this.y(row) < high);
+    return {
+      start: Math.min(...instants),
+      end: Math.max(Math.min(...instants) + 1, ...instants),
+      lanes: [...new Set(rows.flatMap((row) => (row.kind === "group" && row.open ? [] : row.lanes)))],
+    };
   }
 }

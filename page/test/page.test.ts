@@ -1,16 +1,11 @@
-// The page in a browser with the network off, for programs of all targets. Needs Chromium (CHROMIUM, or /usr/bin/chromium) and the
-// binary (CHIPLESS, or what cargo has built).
-import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+// The page in a browser with the network off, for programs of all targets.
+import { statSync } from "node:fs";
 import { join } from "node:path";
-import { type Browser, type Page, chromium } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { browser, chipless, open, served, useBrowser, work } from "./browser";
 
-const root = new URL("../..", import.meta.url).pathname;
-const builds = [process.env.CHIPLESS, join(root, "target/debug/chipless"), join(root, "target/release/chipless")];
-const binary = builds.find((path) => path && existsSync(path)) ?? "target/debug/chipless";
-const work = mkdtempSync(join(tmpdir(), "chipless-page-"));
+useBrowser();
 
 const fixtures: Record<string, string[]> = {
   npu: ["fixtures/npu/resblock/program.blob"],
@@ -19,45 +14,6 @@ const fixtures: Record<string, string[]> = {
   dsa: ["fixtures/dsa/kernels/dot.dfg"],
   spu: ["fixtures/spu/recurrent/plan.json"],
 };
-
-function chipless(...args: string[]): string {
-  return execFileSync(binary, args, { cwd: root, encoding: "utf8", maxBuffer: 1 << 28 });
-}
-
-let browser: Browser;
-
-beforeAll(async () => {
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-  });
-}, 60_000);
-
-afterAll(async () => {
-  await browser?.close();
-  rmSync(work, { recursive: true, force: true });
-});
-
-interface Opened {
-  page: Page;
-  /** What the console said. */
-  said: string[];
-  /** Addresses that were asked for. */
-  asked: string[];
-}
-
-async function open(file: string, width = 1440, height = 900, dark = false): Promise<Opened> {
-  const context = await browser.newContext({ viewport: { width, height }, offline: true, colorScheme: dark ? "dark" : "light" });
-  const page = await context.newPage();
-  const said: string[] = [];
-  const asked: string[] = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && said.push(message.text()));
-  page.on("pageerror", (error) => said.push(String(error)));
-  page.on("request", (request) => asked.push(request.url()));
-  await page.goto(`file://${file}`);
-  await page.evaluate(() => window.chipless.ready);
-  return { page, said, asked };
-}
 
 /** Clicks on so many tasks, each in a view of its own, open the right ones. */
 async function click(page: Page, clicks: number) {
@@ -133,8 +89,11 @@ describe.each(Object.entries(fixtures))("%s", (name, args) => {
     [1440, 900, true],
     [3840, 2160, false],
   ])("fits %i pixels", async (width, height, dark) => {
-    const { page, said } = await open(file, width, height, dark);
+    const { page, said } = await open(file, { width, height, dark });
     expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(1);
+    // No column of a table is cut off: only drawings and their text scroll sideways.
+    const cut = await page.evaluate(() => [...document.querySelectorAll(".wide, .details")].filter((one) => !one.closest("figure") && one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent?.slice(0, 60)));
+    expect(cut).toEqual([]);
     const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     expect(Number(/\d+/.exec(ground)?.[0]) < 100).toBe(dark);
     expect(said).toEqual([]);
@@ -152,23 +111,9 @@ test("two programs stand side by side", async () => {
   await page.context().close();
 });
 
-/** Serves a file, and does something with the address. */
-async function served(args: string[], then: (address: string) => Promise<void>) {
-  const server = spawn(binary, ["view", ...args, "--no-open"], { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
-  try {
-    const address = await new Promise<string>((resolve, reject) => {
-      server.stdout.once("data", (line: Buffer) => resolve(line.toString().trim()));
-      server.once("exit", () => reject(new Error("view has ended")));
-    });
-    await then(address);
-  } finally {
-    server.kill();
-  }
-}
-
 test("a click in the memory picture shows the bytes of that instant", async () => {
   await served(["fixtures/npu/resblock/program.blob"], async (address) => {
-    const page = await (await browser.newContext({ viewport: { width: 390, height: 844 } })).newPage();
+    const page = await (await browser().newContext({ viewport: { width: 390, height: 844 } })).newPage();
     await page.goto(address);
     await page.evaluate(() => window.chipless.ready);
     const dump = page.locator("table.dump");
@@ -193,7 +138,7 @@ test("a click in the memory picture shows the bytes of that instant", async () =
 
 test("a run that keeps time alone says that it has no bytes", async () => {
   await served(["fixtures/npu/resblock/program.blob", "--timing-only"], async (address) => {
-    const page = await (await browser.newContext()).newPage();
+    const page = await (await browser().newContext()).newPage();
     await page.goto(address);
     await page.evaluate(() => window.chipless.ready);
     expect(await page.getByTestId("memory").textContent()).toContain("timing-only");
@@ -205,7 +150,7 @@ test("a run that keeps time alone says that it has no bytes", async () => {
 test.each([390, 1440])("the transactions of a contract can be read at %i pixels", async (width) => {
   const file = join(work, "contract.html");
   chipless("report", "fixtures/spu/latched/iospec.yaml", "-o", file);
-  const { page, said } = await open(file, width, 844);
+  const { page, said } = await open(file, { width, height: 844 });
   const picture = page.getByTestId("picture");
   const image = await picture.locator("img").boundingBox();
   // In its own size: letters of 13 pixels.
@@ -222,7 +167,7 @@ test.each([390, 1440])("the transactions of a contract can be read at %i pixels"
 test("a dark page is printed on white", async () => {
   const file = join(work, "print.html");
   chipless("report", "fixtures/spu/latched/iospec.yaml", "-o", file);
-  const { page } = await open(file, 1440, 900, true);
+  const { page } = await open(file, { dark: true });
   await page.emulateMedia({ media: "print", colorScheme: "dark" });
   expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe("rgb(255, 255, 255)");
   expect(await page.locator("figure img").evaluate((image) => getComputedStyle(image).filter)).toBe("none");

@@ -6,7 +6,7 @@ use chipless::{Lowered, OpenDocument, Options, Planned};
 use chipless_model::{Finding, Node, Program, Value};
 use chipless_report::attribution::{Attribution, Lives, lives};
 use chipless_report::diff::{self, Side};
-use chipless_report::page::{self, Picture, Served};
+use chipless_report::page::{self, Against, Picture, Served};
 use chipless_report::why::Ranked;
 use chipless_sim::{Timeline, TimingOnly, Verified};
 use std::path::Path;
@@ -39,9 +39,14 @@ pub(super) fn html(
             let beside = Shown::of(&other, options, document, &lowered)?;
             let beside = beside.run(&other.path, &lowered.program);
             let (a, b) = (side(&run), side(&beside));
-            let (mut difference, _) = diff::diff(a, b);
+            let (mut difference, pairs) = diff::diff(a, b);
             difference.time = Some(diff::time(a, b));
-            Ok(page::page(&run, Some((&beside, &difference)), served))
+            let against = Against {
+                run: &beside,
+                difference: &difference,
+                pairs: &pairs,
+            };
+            Ok(page::page(&run, Some(against), served))
         })
     })
 }

@@ -16,6 +16,8 @@ pub(super) struct Columns<'p> {
     pub(super) operations: Vec<String>,
     pub(super) layers: Vec<&'p str>,
     pub(super) packed: BTreeMap<&'static str, String>,
+    /// Of each task its place in the columns, from 1.
+    pub(super) places: FxHashMap<TaskId, u64>,
 }
 
 const NAMES: [&str; 12] = [
@@ -42,7 +44,7 @@ impl<'p> Columns<'p> {
         let slack = attribution.slack(program, timeline);
         let lanes = lanes(program, attribution);
         let tasks = || lanes.iter().flat_map(|lane| &lane.tasks);
-        let place: FxHashMap<TaskId, u64> = tasks().zip(1..).map(|(task, n)| (*task, n)).collect();
+        let places: FxHashMap<TaskId, u64> = tasks().zip(1..).map(|(task, n)| (*task, n)).collect();
         let (mut operations, mut layers) = (Vec::new(), Vec::new());
         let (mut operation_of, mut layer_of) = (FxHashMap::default(), FxHashMap::default());
         let mut columns: [Vec<u8>; NAMES.len()] = Default::default();
@@ -66,7 +68,7 @@ impl<'p> Columns<'p> {
                 })
             });
             let wait = row.waits.last();
-            let by = wait.and_then(|wait| wait.by).and_then(|by| place.get(&by));
+            let by = wait.and_then(|wait| wait.by).and_then(|by| places.get(&by));
             let values = [
                 row.start.saturating_sub(free).0,
                 (row.end - row.start).0,
@@ -101,7 +103,19 @@ impl<'p> Columns<'p> {
             operations,
             layers,
             packed,
+            places,
         }
+    }
+
+    /// Of each task in these columns the place in others of the task that it was matched with, from 1; 0 without one.
+    pub(super) fn matched(&self, others: &Columns<'_>, pairs: &[(TaskId, TaskId)]) -> String {
+        let pairs: FxHashMap<TaskId, TaskId> = pairs.iter().copied().collect();
+        let mut column = Vec::new();
+        for task in self.lanes.iter().flat_map(|lane| &lane.tasks) {
+            let other = pairs.get(task).and_then(|other| others.places.get(other));
+            varint(&mut column, other.copied().unwrap_or(0));
+        }
+        pack(&column)
     }
 }
 

@@ -4,6 +4,7 @@
 //! `page/src/report.ts` is the other end; the two change together.
 
 mod columns;
+mod network;
 
 use crate::attribution::{Attribution, Lives};
 use crate::diff::Difference;
@@ -16,6 +17,7 @@ use chipless_model::{
 };
 use chipless_sim::Timeline;
 use columns::{Columns, pack};
+use network::Edge;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -81,18 +83,38 @@ pub enum Served {
     Whole,
 }
 
+/// The run of another program, and how it compares.
+#[derive(Clone, Copy, Debug)]
+pub struct Against<'r, 'a> {
+    /// The other run.
+    pub run: &'r Run<'r, 'a>,
+    /// What changed.
+    pub difference: &'r Difference,
+    /// Tasks of the first program with those of this one that they were matched with.
+    pub pairs: &'r [(TaskId, TaskId)],
+}
+
 /// The page of a run.
-pub fn page(
-    run: &Run<'_, '_>,
-    against: Option<(&Run<'_, '_>, &Difference)>,
-    served: Served,
-) -> String {
+pub fn page(run: &Run<'_, '_>, against: Option<Against<'_, '_>>, served: Served) -> String {
+    let columns = Columns::of(run.program, run.timeline, run.attribution);
+    let beside = against.map(|against| {
+        let Run {
+            program,
+            timeline,
+            attribution,
+            ..
+        } = *against.run;
+        (against, Columns::of(program, timeline, attribution))
+    });
     let report = Report {
         schema_version: SCHEMA_VERSION,
         chipless: env!("CARGO_PKG_VERSION"),
-        run: Packed::of(run),
-        against: against.map(|(run, _)| Packed::of(run)),
-        difference: against.map(|(_, difference)| difference),
+        difference: against.map(|against| against.difference),
+        matched: beside
+            .as_ref()
+            .map(|(against, others)| columns.matched(others, against.pairs)),
+        run: Packed::of(run, columns),
+        against: beside.map(|(against, columns)| Packed::of(against.run, columns)),
         live: served != Served::No,
         no_bytes: match served {
             Served::No => Some(
@@ -117,6 +139,8 @@ struct Report<'r> {
     run: Packed<'r>,
     against: Option<Packed<'r>>,
     difference: Option<&'r Difference>,
+    /// A column for the tasks of the run: the place in the other one of the task that it was matched with, from 1; 0 without one.
+    matched: Option<String>,
     live: bool,
     /// Why the page cannot show bytes; null where it asks the server for them.
     no_bytes: Option<&'static str>,
@@ -138,7 +162,10 @@ struct Packed<'r> {
     syncs: Vec<&'r str>,
     columns: BTreeMap<&'static str, String>,
     layer_rows: Vec<why::Layer<'r>>,
+    /// Which layer reads what another one wrote.
+    edges: Vec<Edge>,
     critical_by_queue: Vec<why::QueueTime<'r>>,
+    critical_by_engine: Vec<why::EngineTime>,
     roofline: Vec<why::Roof>,
     ranking: &'r [Ranked],
     resources: Vec<ResourceRow<'r>>,
@@ -183,6 +210,7 @@ struct MemoryRow<'r> {
     /// Its number in the program, by which the server knows it.
     id: usize,
     name: &'r str,
+    kind: &'static str,
     size: Option<u64>,
     live: Levels,
     blocks: Vec<Block>,
@@ -215,14 +243,14 @@ struct FindingRow<'r> {
 }
 
 impl<'r> Packed<'r> {
-    fn of(run: &Run<'r, '_>) -> Packed<'r> {
+    fn of(run: &Run<'r, '_>, columns: Columns<'r>) -> Packed<'r> {
         let Run {
             program,
             timeline,
             attribution,
             ..
         } = *run;
-        let columns = Columns::of(program, timeline, attribution);
+        let critical = why::critical(program, attribution, timeline.end);
         Packed {
             file: run.file,
             target: program.target,
@@ -244,10 +272,12 @@ impl<'r> Packed<'r> {
             details: details(program, timeline, &columns),
             columns: columns.packed,
             operations: columns.operations,
-            layers: columns.layers,
             syncs: program.syncs.iter().map(|sync| &*sync.name).collect(),
             layer_rows: why::layers(program, attribution),
-            critical_by_queue: why::critical(program, attribution, timeline.end).by_queue,
+            edges: network::edges(program, attribution, &columns.layers),
+            critical_by_queue: critical.by_queue,
+            critical_by_engine: critical.by_engine,
+            layers: columns.layers,
             roofline: why::roofline(program, attribution),
             ranking: run.ranking,
             resources: resources(program, timeline),
@@ -370,6 +400,7 @@ fn memories<'r>(program: &'r Program<'_>, lives: &Lives) -> Vec<MemoryRow<'r>> {
         MemoryRow {
             id: id.index(),
             name: &memory.name,
+            kind: memory.kind.name(),
             size: (memory.size < u64::MAX / 2).then_some(memory.size),
             live: Levels {
                 ps: shown().map(|(at, _)| at.0).collect(),
