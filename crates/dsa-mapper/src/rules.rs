@@ -1,7 +1,7 @@
 //! What can be wrong with a file that holds a mapping.
 
 chipless_model::rules! {
-    SYNTAX Fault Error Format "mapping-syntax" "the text is no JSON"
+    SYNTAX Fault Error Format "mapping-syntax" "the text is not JSON"
         "A mapping is one JSON object in the layout of the scheduler's sched_adg.json."
         "Take the file from its origin again."
         "RFC 8259";

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug)]
 pub(crate) struct Pointers<'t> {
     text: &'t str,
-    /// The whole; `None` where the text is no JSON.
+    /// The whole; `None` where the text is not JSON.
     root: OnceCell<Option<&'t RawValue>>,
     /// By the address of a value.
     members: RefCell<HashMap<*const u8, Members<'t>>>,
@@ -33,7 +33,7 @@ impl<'t> Pointers<'t> {
     }
 
     /// The byte at which the value of a JSON pointer (RFC 6901) begins; that of the innermost value around it, where the text has no
-    /// such value. `None` for what is no pointer, and for texts that are no JSON.
+    /// such value. `None` for what is no pointer, and for texts that are not JSON.
     pub(crate) fn locate(&self, pointer: &str) -> Option<usize> {
         let steps = pointer.strip_prefix('/')?;
         let mut here: &RawValue = (*self

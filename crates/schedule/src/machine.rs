@@ -128,8 +128,11 @@ impl Machine {
     /// # Errors
     /// No JSON, a key that is missing, a value that makes no sense.
     pub fn read(text: &str) -> Result<(Machine, Vec<String>), Wrong> {
-        let value: Value =
-            serde_json::from_str(text).map_err(|e| Wrong(format!("not JSON: {e}")))?;
+        let value: Value = serde_json::from_str(text).map_err(|e| {
+            Wrong(format!(
+                "expected a mesh as JSON (docs/scheduling.md), found other text: {e}"
+            ))
+        })?;
         let mut unknown = Vec::new();
         let top = Section {
             value: &value,

@@ -27,7 +27,10 @@ pub(crate) struct Arguments {
     /// The network: ONNX, or a front-end file (JSON).
     #[arg(value_name = "NET")]
     network: PathBuf,
-    /// The machine.
+    /// The machine: a mesh of cores as JSON.
+    ///
+    /// docs/scheduling.md explains its keys; fixtures/schedule/mesh2x2.json of the repository is one to copy. `chipless machine` prints the
+    /// machines of `run`, which are others.
     #[arg(long, value_name = "M.json")]
     machine: PathBuf,
     /// Write the schedule to this file.

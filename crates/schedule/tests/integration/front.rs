@@ -41,7 +41,7 @@ fn what_is_no_network_is_said() {
             .to_string()
     };
     assert!(read(b"").contains("empty"));
-    assert!(read(b"hello").contains("no ONNX model"));
+    assert!(read(b"hello").contains("not an ONNX model"));
     let whole = fixture("small.onnx");
     for end in (0..whole.len()).step_by(97) {
         read(&whole[..end]);
