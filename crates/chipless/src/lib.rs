@@ -55,7 +55,7 @@ pub use behind::{Behind, with_behind};
 pub use budget::Budget;
 pub use capability::{
     Capabilities, Capability, Contracts, Converts, Disassembles, Draws, ListsAssembly, NamesNodes,
-    Planned, PlansMemory, Profiles, SharesDevice, ShowsRegisters,
+    Planned, PlansMemory, Profiles, Recompiles, SharesDevice, ShowsRegisters,
 };
 pub use chipless_device::figures::Grade as FigureGrade;
 pub use chipless_dsa as dsa;

@@ -70,7 +70,7 @@ pub static COMMON: &[OptionSpec] = &[
         name: "machine",
         kind: OptionKind::File,
         value: "FILE.toml",
-        help: "Machine file to use instead of the target's own. `chipless machine TARGET --toml` prints one to edit",
+        help: "Machine file to use instead of the target's own. `chipless machine TARGET --toml` prints one to edit; for a schedule, the mesh (JSON) that `chipless schedule` took will do",
         commands: LOWERING,
         is_repeated: false,
     },
@@ -195,6 +195,8 @@ pub struct Options {
     pub data: Data,
     given: Vec<(&'static OptionSpec, String)>,
     files: Option<Arc<dyn Files>>,
+    /// A machine that was given as another kind of file: its name, and it as a machine file.
+    machine: Option<(String, String)>,
 }
 
 impl fmt::Debug for Options {
@@ -363,11 +365,19 @@ impl Options {
 
     /// The machine before figures were set, and where it comes from.
     fn base_machine(&self, own: &str, figures: &[String]) -> Result<(String, String), Failure> {
+        if let Some(machine) = &self.machine {
+            return Ok(machine.clone());
+        }
         if let Some(file) = self.file("machine")? {
             return Ok((file.name.clone(), file.text()?.to_owned()));
         }
         let text = machine::with_figures(own, figures, false)?;
         Ok(("--set".to_owned(), text))
+    }
+
+    /// Times programs by this machine file, which was given under a name as a file of another kind.
+    pub fn set_machine(&mut self, name: impl Into<String>, text: String) {
+        self.machine = Some((name.into(), text));
     }
 
     /// The changes of a machine that were asked for: the figures of a calibration, which is a section of the machine file where it is not

@@ -3,6 +3,8 @@
 use crate::failure::Failure;
 use chipless::disk::Disk;
 use chipless::{OptionKind, OptionSpec, Options, TARGETS};
+use chipless_schedule::emit::replay_machine;
+use chipless_schedule::machine::Machine as Mesh;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -19,7 +21,25 @@ impl TargetOptions {
         for (name, value) in &self.given {
             options.set(name, value)?;
         }
+        Self::mesh(&mut options)?;
         Ok(options)
+    }
+
+    /// Takes the machine of `schedule`, a mesh as JSON, for the machine file by which its schedules were replayed.
+    fn mesh(options: &mut Options) -> Result<(), Failure> {
+        let Some(file) = options.file("machine")? else {
+            return Ok(());
+        };
+        if let Some(text) = file
+            .text()
+            .ok()
+            .filter(|text| text.trim_start().starts_with('{'))
+        {
+            let (mesh, _) =
+                Mesh::read(text).map_err(|error| Failure::unreadable(&file.name, error))?;
+            options.set_machine(&file.name, replay_machine(&mesh));
+        }
+        Ok(())
     }
 }
 

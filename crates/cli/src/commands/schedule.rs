@@ -29,8 +29,8 @@ pub(crate) struct Arguments {
     network: PathBuf,
     /// The machine: a mesh of cores as JSON.
     ///
-    /// docs/scheduling.md explains its keys; fixtures/schedule/mesh2x2.json of the repository is one to copy. `chipless machine` prints the
-    /// machines of `run`, which are others.
+    /// docs/scheduling.md explains its keys; fixtures/schedule/mesh2x2.json of the repository is one to copy. `run --machine` takes it, too, to time
+    /// the schedule by it; without, `run` times by a machine of its own.
     #[arg(long, value_name = "M.json")]
     machine: PathBuf,
     /// Write the schedule to this file.

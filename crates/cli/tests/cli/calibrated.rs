@@ -121,3 +121,48 @@ fn data_that_do_not_fit_are_refused() {
     );
     assert!(code == 2 && err.contains("--calibrate"), "{err}");
 }
+
+/// A schedule does not carry its machine: given again, it is the one by which the schedule was replayed.
+#[test]
+fn a_schedule_runs_by_the_mesh_that_it_was_made_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let text = std::fs::read_to_string(crate::support::root().join(MACHINE)).expect("a machine");
+    let slow = directory.path().join("slow.json");
+    let slower = text.replace(
+        "\"columns\", \"bytes_per_cycle\": 4",
+        "\"columns\", \"bytes_per_cycle\": 1",
+    );
+    assert_ne!(slower, text);
+    std::fs::write(&slow, slower).expect("a file");
+    let slow = slow.to_str().expect("a plain path");
+    let (code, out, err) = run(&[
+        "schedule",
+        NETWORK,
+        "--machine",
+        slow,
+        "--trees",
+        "50",
+        "--json",
+        "--no-compare",
+        "-o",
+        directory
+            .path()
+            .join("schedule.json")
+            .to_str()
+            .expect("a plain path"),
+    ]);
+    assert_eq!(code, 0, "{err}");
+    let replayed: Value = serde_json::from_str(&out).expect("JSON");
+    let schedule = directory.path().join("schedule.json");
+    let schedule = schedule.to_str().expect("a plain path");
+    let latency = |more: &[&str]| {
+        let (code, out, err) = run(&[&["run", schedule, "--timing-only", "--json"], more].concat());
+        assert_eq!(code, 0, "{err}");
+        let summary: Value = serde_json::from_str(&out).expect("JSON");
+        summary["latency_ns"].as_f64().expect("a time")
+    };
+    // A cycle of this mesh is a nanosecond.
+    let delay = replayed["replay"]["delay_cycles"].as_f64().expect("cycles");
+    assert!((latency(&["--machine", slow]) - delay).abs() < 1.0);
+    assert!((latency(&[]) - delay).abs() > 100.0);
+}

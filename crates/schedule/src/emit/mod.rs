@@ -15,6 +15,7 @@ mod weights;
 mod written;
 
 pub use best::{Best, searched, spec_dialect};
+pub use spec::replay_machine;
 pub use written::Written;
 
 use crate::machine::Machine;

@@ -495,24 +495,48 @@ impl Written {
 
 /// A machine as the replay has it.
 fn timed(machine: &Machine) -> Result<chipless_gemini::Machine, String> {
-    let own = MACHINES
-        .iter()
-        .find(|(name, _)| *name == "set")
-        .map_or("", |(_, text)| text);
-    let mut of = chipless_gemini::Machine::parse(own)?;
-    of.clock_mhz = machine.clock / 1e6;
-    of.core.buffer_bytes = machine.l2.bytes as u64;
-    of.core.weight_banks = machine.weight_buffer[0] as u32;
-    of.core.weight_bank_bytes = machine.weight_buffer[1] as u64;
-    of.core.macs_per_cycle = machine.macs() as f64;
-    of.dram.bytes_per_second = machine.dram.0 * machine.clock;
-    of.dram.bytes_per_second_per_core = 0.0;
-    of.noc.link_bytes_per_cycle = machine.link.0;
-    of.energy.mac = machine.mac_energy;
-    of.energy.vector = machine.vector_energy;
-    of.energy.l2_read = machine.l2.read;
-    of.energy.l2_write = machine.l2.write;
-    of.energy.hop = machine.hop_energy;
-    of.energy.dram = machine.dram_energy;
-    Ok(of)
+    chipless_gemini::Machine::parse(&replay_machine(machine))
+}
+
+/// A machine file of `run` by which it times the schedules of a machine as `schedule` replays them: that of SET with the machine's figures.
+pub fn replay_machine(machine: &Machine) -> String {
+    let figures = [
+        ("clock_mhz", machine.clock / 1e6),
+        ("core.buffer_bytes", machine.l2.bytes as f64),
+        (
+            "core.weight_banks",
+            f64::from(machine.weight_buffer[0] as u32),
+        ),
+        ("core.weight_bank_bytes", machine.weight_buffer[1] as f64),
+        ("core.macs_per_cycle", machine.macs() as f64),
+        ("dram.bytes_per_second", machine.dram.0 * machine.clock),
+        ("dram.bytes_per_second_per_core", 0.0),
+        ("noc.link_bytes_per_cycle", machine.link.0),
+        ("energy.mac", machine.mac_energy),
+        ("energy.vector", machine.vector_energy),
+        ("energy.l2_read", machine.l2.read),
+        ("energy.l2_write", machine.l2.write),
+        ("energy.hop", machine.hop_energy),
+        ("energy.dram", machine.dram_energy),
+    ];
+    let own = MACHINES.iter().find(|(name, _)| *name == "set");
+    let (mut section, mut text) = (String::new(), String::new());
+    for line in own.map_or("", |(_, text)| text).lines() {
+        if let Some((name, _)) = line.strip_prefix('[').and_then(|l| l.split_once(']')) {
+            section = format!("{name}.");
+        }
+        let key = line
+            .split_once('=')
+            .map(|(key, _)| format!("{section}{}", key.trim()));
+        let figure = key.and_then(|key| figures.iter().find(|(known, _)| *known == key));
+        match (figure, line.split_once('#')) {
+            (Some((key, value)), comment) => {
+                let name = key.rsplit('.').next().unwrap_or(key);
+                let comment = comment.map_or("", |(_, comment)| comment);
+                text.push_str(&format!("{name} = {value} #{comment}\n"));
+            }
+            (None, _) => text.push_str(&format!("{line}\n")),
+        }
+    }
+    text
 }
