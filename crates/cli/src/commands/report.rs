@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Write a page that shows where time goes, or pictures.
 ///
-/// Pass `-o PAGE.html` for the page: summary, timeline, memory, tables, pictures. It is self-contained: it loads nothing from the network.
+/// Pass `-o PAGE.html` for the page: summary, timeline, network, memory, tables, pictures. It is self-contained: it loads nothing from the network.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     file: PathBuf,
     /// Page (.html), picture (.svg), or directory for pictures.
     ///
-    /// A page is one self-contained file with summary, timeline, memory and tables. Default: pictures as text on stdout.
+    /// A page is one self-contained file with summary, timeline, network, memory and tables. Default: pictures as text on stdout.
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Show a second program beside the first (pages only).
