@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| chipless_fuzzing::tallied(chipless_fuzzing::spu_femto, bytes));
+chipless_fuzz::target!(spu_femto);

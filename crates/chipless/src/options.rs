@@ -195,8 +195,8 @@ pub struct Options {
     pub data: Data,
     given: Vec<(&'static OptionSpec, String)>,
     files: Option<Arc<dyn Files>>,
-    /// A machine that was given as another kind of file: its name, and it as a machine file.
-    machine: Option<(String, String)>,
+    /// A machine that was given as another kind of file: its name, the machine file that it changes, and the figures that it changes.
+    machine: Option<(String, &'static str, Vec<String>)>,
 }
 
 impl fmt::Debug for Options {
@@ -365,8 +365,8 @@ impl Options {
 
     /// The machine before figures were set, and where it comes from.
     fn base_machine(&self, own: &str, figures: &[String]) -> Result<(String, String), Failure> {
-        if let Some(machine) = &self.machine {
-            return Ok(machine.clone());
+        if let Some((name, own, _)) = &self.machine {
+            return Ok((name.clone(), (*own).to_owned()));
         }
         if let Some(file) = self.file("machine")? {
             return Ok((file.name.clone(), file.text()?.to_owned()));
@@ -375,24 +375,30 @@ impl Options {
         Ok(("--set".to_owned(), text))
     }
 
-    /// Times programs by this machine file, which was given under a name as a file of another kind.
-    pub fn set_machine(&mut self, name: impl Into<String>, text: String) {
-        self.machine = Some((name.into(), text));
+    /// Times programs by a machine that was given under a name as another kind of file: by this machine file with these figures changed, as
+    /// `--set` takes them.
+    pub fn set_machine(
+        &mut self,
+        name: impl Into<String>,
+        own: &'static str,
+        figures: Vec<String>,
+    ) {
+        self.machine = Some((name.into(), own, figures));
     }
 
-    /// The changes of a machine that were asked for: the figures of a calibration, which is a section of the machine file where it is not
+    /// The changes of a machine that were asked for: those that it was given by, the figures of a calibration, which is a section of the machine file where it is not
     /// that of the figures themselves, then those of `--set`.
     fn changes(&self, machine: &str) -> Result<Vec<String>, Failure> {
         let section = self.value(CALIBRATION.name).filter(|n| *n != OWN_FIGURES);
-        let mut changes = match section.map(|section| (section, machine::section(machine, section)))
-        {
-            Some((section, None)) => {
+        let own = self.machine.iter().flat_map(|(_, _, figures)| figures);
+        let mut changes: Vec<String> = own.cloned().collect();
+        if let Some(section) = section {
+            let figures = machine::section(machine, section).ok_or_else(|| {
                 let text = format!("expected a machine with a section [{section}], found none");
-                return Err(Failure::misuse("--calibration", text));
-            }
-            Some((_, Some(figures))) => figures,
-            None => Vec::new(),
-        };
+                Failure::misuse("--calibration", text)
+            })?;
+            changes.extend(figures);
+        }
         changes.extend(self.values("set").map(str::to_owned));
         Ok(changes)
     }

@@ -37,7 +37,8 @@ impl TargetOptions {
         {
             let (mesh, _) =
                 Mesh::read(text).map_err(|error| Failure::unreadable(&file.name, error))?;
-            options.set_machine(&file.name, replay_machine(&mesh));
+            let (own, figures) = replay_machine(&mesh);
+            options.set_machine(&file.name, own, figures);
         }
         Ok(())
     }

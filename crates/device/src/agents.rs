@@ -111,7 +111,8 @@ impl Device<'_, '_, '_> {
         let (bytes, address) = match &agent.traffic {
             Traffic::Steady => return,
             Traffic::Bursts(burst, working_set) => {
-                (*burst, of.started * burst % (*working_set).max(1))
+                let read = u128::from(of.started) * u128::from(*burst);
+                (*burst, (read % u128::from((*working_set).max(1))) as u64)
             }
             Traffic::Recorded(bursts) => {
                 let (_, bytes, address) = bursts[of.started as usize];

@@ -181,6 +181,7 @@ impl<'f> Opened<'f> {
     fn latency_by(&self, calibration: &str) -> Result<Option<Time>, Failure> {
         let mut options = self.options.clone();
         options.set(CALIBRATION.name, calibration)?;
+        // All else in them was read for the calibration that was asked for.
         let Ok(options) = self.options_of(&options) else {
             return Ok(None);
         };

@@ -16,7 +16,7 @@ fn latency(opened: &Opened, options: &Options, change: &str) -> Result<Option<Ti
     options.data.computes = false;
     let mut without = None;
     match change.split_once('=') {
-        Some(("without", layer)) => without = Some(layer),
+        Some(("without", name)) => without = Some(name),
         Some((quantity @ ("tiles" | "precision"), value)) => {
             let figures = opened.with_document(&options, |document| {
                 let recompiles = document.capabilities().recompiles()?;
@@ -30,8 +30,8 @@ fn latency(opened: &Opened, options: &Options, change: &str) -> Result<Option<Ti
     }
     opened.with_document(&options, |document| {
         let mut lowered = document.lower()?;
-        if let Some(layer) = without {
-            remove(&mut lowered.program, layer)?;
+        if let Some(name) = without {
+            remove(&mut lowered.program, name)?;
         }
         let outcome = time(&lowered.program);
         Ok(outcome.end.is_ok().then_some(outcome.timeline.end))

@@ -495,11 +495,26 @@ impl Written {
 
 /// A machine as the replay has it.
 fn timed(machine: &Machine) -> Result<chipless_gemini::Machine, String> {
-    chipless_gemini::Machine::parse(&replay_machine(machine))
+    let (own, figures) = replay_machine(machine);
+    let mut table: toml::Table = own.parse().map_err(|e: toml::de::Error| e.to_string())?;
+    for figure in figures {
+        // As a table of its own: `dram.bytes_per_second = 4e9` has one in it.
+        let change: toml::Table = figure.parse().map_err(|e: toml::de::Error| e.to_string())?;
+        for (name, value) in change {
+            match (table.get_mut(&name), value) {
+                (Some(toml::Value::Table(section)), toml::Value::Table(value)) => {
+                    section.extend(value);
+                }
+                (_, value) => _ = table.insert(name, value),
+            }
+        }
+    }
+    chipless_gemini::Machine::parse(&table.to_string())
 }
 
-/// A machine file of `run` by which it times the schedules of a machine as `schedule` replays them: that of SET with the machine's figures.
-pub fn replay_machine(machine: &Machine) -> String {
+/// The machine by which `run` times the schedules of a machine as `schedule` replays them: SET's, and the figures of it that differ, as
+/// `--set` takes them.
+pub fn replay_machine(machine: &Machine) -> (&'static str, Vec<String>) {
     let figures = [
         ("clock_mhz", machine.clock / 1e6),
         ("core.buffer_bytes", machine.l2.bytes as f64),
@@ -520,23 +535,6 @@ pub fn replay_machine(machine: &Machine) -> String {
         ("energy.dram", machine.dram_energy),
     ];
     let own = MACHINES.iter().find(|(name, _)| *name == "set");
-    let (mut section, mut text) = (String::new(), String::new());
-    for line in own.map_or("", |(_, text)| text).lines() {
-        if let Some((name, _)) = line.strip_prefix('[').and_then(|l| l.split_once(']')) {
-            section = format!("{name}.");
-        }
-        let key = line
-            .split_once('=')
-            .map(|(key, _)| format!("{section}{}", key.trim()));
-        let figure = key.and_then(|key| figures.iter().find(|(known, _)| *known == key));
-        match (figure, line.split_once('#')) {
-            (Some((key, value)), comment) => {
-                let name = key.rsplit('.').next().unwrap_or(key);
-                let comment = comment.map_or("", |(_, comment)| comment);
-                text.push_str(&format!("{name} = {value} #{comment}\n"));
-            }
-            (None, _) => text.push_str(&format!("{line}\n")),
-        }
-    }
-    text
+    let changes = figures.iter().map(|(key, value)| format!("{key}={value}"));
+    (own.map_or("", |(_, text)| text), changes.collect())
 }

@@ -383,12 +383,13 @@ impl<'i> Lowering<'_, 'i> {
         let produces = barriers_of(task.posts).map(|b| Action::Produce(sync(b)));
         let actions = configures.chain(releases).chain(consumes).chain(produces);
         let signals: Vec<Signal> = actions.map(Signal::on_completion).collect();
-        let resources = [Some(ResourceId::from_raw(0)), cost.narrower];
-        let demands = resources.into_iter().flatten().map(|resource| Demand {
+        let ddr = ResourceId::from_raw(0);
+        let demands = [ddr, cost.narrower.unwrap_or(ddr)].map(|resource| Demand {
             resource,
             bytes: cost.moved,
         });
-        let demands: Vec<Demand> = demands.filter(|demand| demand.bytes > 0).collect();
+        let passed = 1 + usize::from(cost.narrower.is_some());
+        let demands = &demands[..if cost.moved > 0 { passed } else { 0 }];
         if !matches!(task.description, Description::Dpu { .. }) {
             self.arrivals(&*kernel, &task.description, walked);
         }
@@ -410,7 +411,7 @@ impl<'i> Lowering<'_, 'i> {
             kernel,
             waits: &waits,
             signals: &signals,
-            demands: &demands,
+            demands,
             fixed: cost.fixed,
             location,
             label,
@@ -420,8 +421,8 @@ impl<'i> Lowering<'_, 'i> {
                 self.ids[walked] = Some(id);
                 // What is narrower than DDR is known from silicon, where bytes are bytes.
                 let counted = [cost.counted, cost.moved];
-                let counted = counted.iter().take(demands.len());
-                self.build.program.counted.extend(counted);
+                let counted = &counted[..demands.len()];
+                self.build.program.counted.extend_from_slice(counted);
             }
             Err(error) => {
                 let finding = schedule::rules::LIMIT.at(place, error.to_string());
