@@ -30,7 +30,7 @@ from chipless._findings import Finding, Findings
 from chipless._native import __version__
 from chipless._program import Program, Session, Tensor, open
 from chipless._run import Run, Table
-from chipless._sweep import merge, sweep
+from chipless._sweep import merge, sweep, tune
 
 __all__ = [
     "Comparison",
@@ -56,4 +56,5 @@ __all__ = [
     "merge",
     "open",
     "sweep",
+    "tune",
 ]

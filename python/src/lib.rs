@@ -12,6 +12,7 @@ mod run;
 mod session;
 mod sweep;
 mod table;
+mod tune;
 
 use pyo3::prelude::*;
 use std::ffi::OsString;
@@ -30,6 +31,8 @@ mod _native {
     use super::sweep::{sweep, sweep_carry, sweep_merge, sweep_shard};
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::tune::{tune, tune_carry, tune_shard};
 
     /// The version of Chipless.
     #[pymodule_export]

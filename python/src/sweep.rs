@@ -26,16 +26,7 @@ pub(crate) fn sweep(
     let done = on_pool(py, 0, || {
         let (output, form) = (Path::new(&output), form(&output)?);
         let plan = read(&plan)?;
-        let request = Request {
-            shard: Shard {
-                index: shard.0,
-                count: shard.1,
-            },
-            jobs,
-            journal: Some(output),
-            restart,
-            progress: None,
-        };
+        let request = request(shard, jobs, Some((output, restart)));
         let results = chipless_sweep::run(&plan, disk::Disk, &request)?;
         write(output, &results, form)?;
         forget(output);
@@ -68,16 +59,7 @@ pub(crate) fn sweep_shard(
         let (name, text, _, files) = carried;
         let files = Carried::new(files);
         let plan = Plan::read(&name, &text, &|pattern| files.matching(pattern))?;
-        let request = Request {
-            shard: Shard {
-                index: shard.0,
-                count: shard.1,
-            },
-            jobs,
-            journal: None,
-            restart: false,
-            progress: None,
-        };
+        let request = request(shard, jobs, None);
         let results = chipless_sweep::run(&plan, files, &request)?;
         Ok(results.write(Form::Parquet))
     })?;
@@ -100,7 +82,25 @@ pub(crate) fn sweep_merge(py: Python<'_>, shards: Vec<Vec<u8>>, output: String) 
     done.map_err(|failure| raise(py, &failure))
 }
 
-fn text(name: &str) -> Result<String, Failure> {
+/// A shard, with a journal beside its output, which may begin anew.
+pub(crate) fn request(
+    shard: (u64, u64),
+    jobs: usize,
+    journal: Option<(&Path, bool)>,
+) -> Request<'_> {
+    Request {
+        shard: Shard {
+            index: shard.0,
+            count: shard.1,
+        },
+        jobs,
+        journal: journal.map(|(output, _)| output),
+        restart: journal.is_some_and(|(_, restart)| restart),
+        progress: None,
+    }
+}
+
+pub(crate) fn text(name: &str) -> Result<String, Failure> {
     let bytes = disk::open(Path::new(name)).map_err(|why| Failure::unreadable(name, why))?;
     String::from_utf8(bytes.to_vec())
         .map_err(|_| Failure::unreadable(name, "expected text in UTF-8, found other bytes"))
@@ -110,7 +110,7 @@ fn read(name: &str) -> Result<Plan, Failure> {
     Plan::read(name, &text(name)?, &disk::matching)
 }
 
-fn form(output: &str) -> Result<Form, Failure> {
+pub(crate) fn form(output: &str) -> Result<Form, Failure> {
     if let Some(form @ (Form::Csv | Form::Parquet)) = Form::of(output) {
         Ok(form)
     } else {
@@ -119,7 +119,7 @@ fn form(output: &str) -> Result<Form, Failure> {
     }
 }
 
-fn write(output: &Path, results: &Results, form: Form) -> Result<(), Failure> {
+pub(crate) fn write(output: &Path, results: &Results, form: Form) -> Result<(), Failure> {
     disk::write(output, &[&results.write(form)]).map_err(|error| {
         Failure::misuse(output.display(), format_args!("cannot be written: {error}"))
     })

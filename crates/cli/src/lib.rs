@@ -74,6 +74,7 @@ enum Command {
     Schedule(commands::schedule::Arguments),
     Schema(commands::schema::Arguments),
     Sweep(commands::sweep::Arguments),
+    Tune(commands::tune::Arguments),
     View(commands::view::Arguments),
     Completions(commands::completions::Arguments),
 }
@@ -86,7 +87,9 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Compare", &["diff", "sweep"]),
     (
         "Explore",
-        &["schedule", "map", "adg", "explore", "device", "yield"],
+        &[
+            "schedule", "tune", "map", "adg", "explore", "device", "yield",
+        ],
     ),
     ("Host", &["drive", "host", "iospec"]),
     (
@@ -176,6 +179,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Schedule(arguments) => commands::schedule::run(&arguments),
         Command::Schema(arguments) => commands::schema::run(&arguments),
         Command::Sweep(arguments) => commands::sweep::run(&arguments),
+        Command::Tune(arguments) => commands::tune::run(&arguments),
         Command::View(arguments) => commands::view::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments),
     };

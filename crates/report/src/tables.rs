@@ -269,6 +269,11 @@ impl Table {
         }
     }
 
+    /// Adds a column, which has a value for each row.
+    pub fn push(&mut self, column: Column) {
+        self.columns.push(column);
+    }
+
     /// Puts the rows in this order.
     pub fn reorder(&mut self, order: &[usize]) {
         for column in &mut self.columns {

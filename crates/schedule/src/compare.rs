@@ -58,18 +58,56 @@ const CUT_OFF: f64 = 0.01;
 /// Maps as one run left them, by the name of their layer.
 type Maps = HashMap<String, Vec<f64>>;
 
-/// Executes a schedule and compares it with a network.
+/// Everything of a comparison that does not depend on the schedule.
+#[derive(Debug)]
+pub struct Prepared<'f> {
+    front: &'f Front,
+    /// The network in floating point, where the front end has it otherwise.
+    float: Option<Front>,
+    written: Written,
+    /// Numbers of the inputs, in order.
+    inputs: Vec<Vec<f64>>,
+}
+
+/// Prepares a comparison with a network in floating point, or with the network itself; inputs that are not given are random by `seed`.
 ///
 /// # Errors
-/// Inputs of another name or shape, networks whose outputs do not correspond, what cannot be executed.
-pub fn compare(
-    (front, written, schedule): (&Front, &Written, &str),
-    float: &Front,
+/// Inputs of another name or shape, networks that do not correspond.
+pub fn prepare<'f>(
+    front: &'f Front,
+    float: Option<Front>,
     given: &Inputs,
     seed: u64,
-) -> Result<Comparison, String> {
+) -> Result<Prepared<'f>, String> {
+    let written = Written::of(front, 1, true)?;
+    let inputs = inputs(
+        front,
+        &written,
+        float.as_ref().unwrap_or(front),
+        given,
+        seed,
+    )?;
+    Ok(Prepared {
+        front,
+        float,
+        written,
+        inputs,
+    })
+}
+
+/// Executes a schedule and compares it with the network.
+///
+/// # Errors
+/// Networks whose outputs do not correspond, what cannot be executed.
+pub fn compare(prepared: &Prepared<'_>, schedule: &str) -> Result<Comparison, String> {
+    let Prepared {
+        front,
+        float,
+        written,
+        inputs,
+    } = prepared;
+    let float = float.as_ref().unwrap_or(front);
     let limits = Limits::default();
-    let inputs = inputs(front, written, float, given, seed)?;
     let own = Written::of(float, 1, true)?;
     let precise = computed(&own, Precision::Single, &limits, &|at| {
         Ok(inputs[at].clone())

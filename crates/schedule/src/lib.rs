@@ -14,6 +14,8 @@ pub mod machine;
 pub mod model;
 pub mod network;
 pub mod onnx;
+pub mod price;
+pub mod reading;
 pub mod report;
 pub mod search;
 pub mod tree;

@@ -83,6 +83,8 @@ pub struct Machine {
     pub dram_energy: f64,
     /// Bandwidth of a link.
     pub link: Bandwidth,
+    /// Cycles from a core to the next. SET's model knows none, the replay does.
+    pub hop_cycles: f64,
     /// Energy of a byte over a link, pJ.
     pub hop_energy: f64,
     /// The L2 of a core.
@@ -179,7 +181,10 @@ impl Machine {
             top.section("core")?,
         );
         dram.only(&["ports", "bytes_per_cycle", "pj_per_byte"], &mut unknown)?;
-        noc.only(&["bytes_per_cycle", "pj_per_byte_hop"], &mut unknown)?;
+        noc.only(
+            &["bytes_per_cycle", "pj_per_byte_hop", "cycles_per_hop"],
+            &mut unknown,
+        )?;
         l2.only(
             &["bytes", "read_pj", "write_pj", "bytes_per_cycle"],
             &mut unknown,
@@ -201,9 +206,13 @@ impl Machine {
             clock: top.above_zero("clock_hz")?,
             ports: ports(&dram, mesh)?,
             dram: Bandwidth(dram.above_zero("bytes_per_cycle")?),
-            dram_energy: dram.energy("pj_per_byte")?,
+            dram_energy: dram.not_negative("pj_per_byte")?,
             link: Bandwidth(noc.above_zero("bytes_per_cycle")?),
-            hop_energy: noc.energy("pj_per_byte_hop")?,
+            hop_cycles: match noc.value.get("cycles_per_hop") {
+                Some(_) => noc.not_negative("cycles_per_hop")?,
+                None => 0.0,
+            },
+            hop_energy: noc.not_negative("pj_per_byte_hop")?,
             l2: l2.buffer()?,
             l2_bandwidth: Bandwidth(l2.above_zero("bytes_per_cycle")?),
             weight_buffer: [
@@ -211,11 +220,11 @@ impl Machine {
                 weights.whole("bytes_per_bank", 1)?,
             ],
             vector_lanes: vector.whole("lanes", 1)?,
-            vector_energy: vector.energy("pj_per_op")?,
+            vector_energy: vector.not_negative("pj_per_op")?,
             stream: top.whole("ofmap_stream_bytes", 0)?,
-            mac_energy: core.energy("mac_pj")?,
+            mac_energy: core.not_negative("mac_pj")?,
             bus: Bandwidth(bus.above_zero("bytes_per_cycle")?),
-            bus_energy: bus.energy("pj_per_byte")?,
+            bus_energy: bus.not_negative("pj_per_byte")?,
             array: array(&core, &mut unknown)?,
         };
         Ok((machine, unknown))
@@ -409,7 +418,7 @@ impl<'v> Section<'v> {
         self.number(key, |v| v > 0.0, "a number above 0")
     }
 
-    fn energy(&self, key: &str) -> Result<f64, Wrong> {
+    fn not_negative(&self, key: &str) -> Result<f64, Wrong> {
         self.number(key, |v| v >= 0.0, "a number that is not negative")
     }
 
@@ -432,8 +441,8 @@ impl<'v> Section<'v> {
     fn buffer(&self) -> Result<Buffer, Wrong> {
         Ok(Buffer {
             bytes: self.whole("bytes", 1)?,
-            read: self.energy("read_pj")?,
-            write: self.energy("write_pj")?,
+            read: self.not_negative("read_pj")?,
+            write: self.not_negative("write_pj")?,
         })
     }
 }

@@ -1,6 +1,5 @@
 //! What a sweep has done so far, on disk: a line for each run, so that a killed sweep goes on where it was.
 
-use crate::plan::Shard;
 use crate::results::Row;
 use chipless::Failure;
 use std::collections::BTreeMap;
@@ -20,14 +19,13 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Opens or makes the journal beside the results, and reads the rows that are in it.
+    /// Opens or makes the journal beside the results, and reads the rows that are in it. `head` is its first line.
     ///
     /// # Errors
     /// Another process that writes it, or a journal of another plan.
     pub(crate) fn open(
         results: &Path,
-        fingerprint: &str,
-        shard: Shard,
+        head: &str,
         restart: bool,
     ) -> Result<(Journal, BTreeMap<u64, Row>), Failure> {
         let path = beside(results);
@@ -40,12 +38,11 @@ impl Journal {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let text = "another sweep is writing it; give this one another output";
+                let text = "another process is writing it; give this one another output";
                 return Err(Failure::misuse(path.display(), text));
             }
             Err(TryLockError::Error(error)) => return Err(cannot(error)),
         }
-        let head = format!("chipless sweep {fingerprint} {shard}\n");
         let mut text = String::new();
         if restart {
             file.set_len(0).map_err(cannot)?;
@@ -56,7 +53,7 @@ impl Journal {
         }
         let mut rows = BTreeMap::new();
         let mut good = 0;
-        if let Some(lines) = text.strip_prefix(&head) {
+        if let Some(lines) = text.strip_prefix(head) {
             good = head.len();
             // The last line may have been cut off.
             for line in lines.split_inclusive('\n') {
@@ -69,7 +66,7 @@ impl Journal {
                 }
             }
         } else if text.contains('\n') {
-            let text = "is of a sweep with another plan, other programs, or another version of Chipless (--restart begins anew)";
+            let text = "is of another plan, other files, or another version of Chipless (--restart begins anew)";
             return Err(Failure::misuse(path.display(), text));
         }
         file.set_len(good as u64).map_err(cannot)?;

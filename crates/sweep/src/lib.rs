@@ -10,14 +10,18 @@
 mod journal;
 mod pareto;
 mod plan;
+mod reading;
 mod results;
 mod run;
+mod runs;
 mod sample;
 mod source;
+pub mod tune;
 
 pub use journal::forget;
 pub use pareto::{Front, pareto};
-pub use plan::{Plan, Shard};
+pub use plan::Plan;
 pub use results::Results;
-pub use run::{Progress, Request, carry, run};
+pub use run::{carry, run};
+pub use runs::{Progress, Request, Shard};
 pub use source::Carried;

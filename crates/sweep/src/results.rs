@@ -1,6 +1,7 @@
 //! Rows of a sweep as a table, and tables of shards as one.
 
-use crate::plan::{Plan, Shard};
+use crate::pareto::pareto;
+use crate::runs::Shard;
 use crate::sample::{Value, Values};
 use bytes::Bytes;
 use chipless::Failure;
@@ -27,52 +28,83 @@ pub struct Results {
     fingerprint: String,
     shard: Shard,
     runs: u64,
+    /// Columns of whose front a flag says that a row is on it; none without such a flag.
+    front: Vec<String>,
 }
 
+const FRONT: &str = "front";
 const FINGERPRINT: &str = "plan";
 const SHARD: &str = "shard";
 const RUNS: &str = "runs";
 
+/// Which rows a table has.
+pub(crate) struct Origin {
+    /// What the rows depend on.
+    pub(crate) fingerprint: String,
+    pub(crate) shard: Shard,
+    /// Runs of all shards.
+    pub(crate) runs: u64,
+}
+
 impl Results {
+    /// Of rows in order; `axes` are columns of what varies, `columns` name the numbers of a row.
     pub(crate) fn new(
-        plan: &Plan,
-        values: &[Values],
-        fingerprint: String,
-        shard: Shard,
-        mut rows: Vec<Row>,
+        axes: Vec<(String, Cells)>,
+        columns: &[String],
+        rows: Vec<Row>,
+        origin: Origin,
     ) -> Results {
-        rows.sort_unstable_by_key(|row| row.run);
-        let points: Vec<(usize, Vec<Value>)> =
-            rows.iter().map(|row| plan.point(values, row.run)).collect();
-        let program = |(program, _): &(usize, Vec<Value>)| plan.programs[*program].shown.clone();
-        let mut columns = vec![
-            column("run", Cells::Size(rows.iter().map(|row| row.run).collect())),
-            column("program", Cells::Text(points.iter().map(program).collect())),
-        ];
-        for (index, dimension) in plan.dimensions().into_iter().enumerate() {
-            let of_points = points.iter().map(|(_, point)| point[index].clone());
-            let cells = cells(&values[index], &of_points.collect::<Vec<_>>());
-            columns.push(column(dimension.name.clone(), cells));
-        }
+        let runs = rows.iter().map(|row| row.run).collect();
+        let mut table = vec![column("run", Cells::Size(runs))];
+        table.extend(axes.into_iter().map(|(name, cells)| column(name, cells)));
         let status = rows.iter().map(|row| row.status.to_string()).collect();
         let message = rows.iter().map(|row| row.message.clone()).collect();
-        columns.push(column("status", Cells::Text(status)));
-        columns.push(column("message", Cells::Text(message)));
-        for (index, name) in plan.columns.iter().enumerate() {
+        table.push(column("status", Cells::Text(status)));
+        table.push(column("message", Cells::Text(message)));
+        for (index, name) in columns.iter().enumerate() {
             let numbers = rows
                 .iter()
                 .map(|row| row.values.get(index).copied().flatten());
-            columns.push(column(
+            table.push(column(
                 name.clone(),
                 Cells::OptionalNumber(numbers.collect()),
             ));
         }
         Results {
-            table: Table::new("sweep", columns),
-            fingerprint,
-            shard,
-            runs: plan.runs().unwrap_or_default(),
+            table: Table::new("sweep", table),
+            fingerprint: origin.fingerprint,
+            shard: origin.shard,
+            runs: origin.runs,
+            front: Vec::new(),
         }
+    }
+
+    /// With a flag that says which rows are on the front of these columns, network by network. A shard gets it when it is merged.
+    pub(crate) fn with_front(mut self, columns: Vec<String>) -> Result<Results, Failure> {
+        self.front = columns;
+        if self.shard == Shard::WHOLE {
+            self.flag()?;
+        }
+        Ok(self)
+    }
+
+    fn flag(&mut self) -> Result<(), Failure> {
+        if self.front.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.front.iter().map(String::as_str).collect();
+        let front = pareto(self, &names, Some("network"))?;
+        let mut flags = vec![false; self.rows()];
+        for row in front.rows() {
+            flags[row] = true;
+        }
+        self.table.push(column(FRONT, Cells::Flag(flags)));
+        Ok(())
+    }
+
+    /// Columns of whose front a flag says that a row is on it.
+    pub fn front(&self) -> &[String] {
+        &self.front
     }
 
     /// Rows.
@@ -96,11 +128,14 @@ impl Results {
 
     /// As a file. Parquet says which shard of which plan it is, so that it can be merged.
     pub fn write(&self, form: Form) -> Vec<u8> {
-        let metadata = [
+        let mut metadata = vec![
             (FINGERPRINT, self.fingerprint.clone()),
             (SHARD, self.shard.to_string()),
             (RUNS, self.runs.to_string()),
         ];
+        if !self.front.is_empty() {
+            metadata.push((FRONT, self.front.join(",")));
+        }
         self.table.write_with(form, &metadata)
     }
 
@@ -111,7 +146,7 @@ impl Results {
     pub fn read(name: &str, bytes: &[u8]) -> Result<Results, Failure> {
         let refused = |why: &dyn std::fmt::Display| {
             let text = format!(
-                "expected the Parquet file of a shard (chipless sweep PLAN -o FILE.parquet --shard I/N): {why}"
+                "expected the Parquet file of a shard (chipless sweep or tune with -o FILE.parquet --shard I/N): {why}"
             );
             Failure::unreadable(name, text)
         };
@@ -130,6 +165,9 @@ impl Results {
             .parse()
             .map_err(|why: std::num::ParseIntError| refused(&why))?;
         let fingerprint = said(FINGERPRINT)?;
+        let front = said(FRONT).unwrap_or_default();
+        let front = front.split(',').filter(|name| !name.is_empty());
+        let front: Vec<String> = front.map(str::to_owned).collect();
         let mut columns: Vec<Column> = Vec::new();
         for (index, leaf) in file.schema_descr().columns().iter().enumerate() {
             let cells = match (index, leaf.physical_type(), leaf.max_def_level()) {
@@ -173,6 +211,7 @@ impl Results {
             fingerprint,
             shard,
             runs,
+            front,
         })
     }
 
@@ -190,6 +229,7 @@ impl Results {
         };
         let (count, mut seen) = (first.shard.count, vec![first.shard.index]);
         let (mut table, plan, runs) = (first.table, first.fingerprint, first.runs);
+        let front = first.front;
         for (name, other) in shards {
             if other.fingerprint != plan || other.shard.count != count || other.runs != runs {
                 let text = format!(
@@ -225,12 +265,14 @@ impl Results {
             _ => Vec::new(),
         };
         table.reorder(&order);
-        Ok(Results {
+        Results {
             table,
             fingerprint: plan,
             shard: Shard::WHOLE,
             runs,
-        })
+            front: Vec::new(),
+        }
+        .with_front(front)
     }
 }
 
@@ -242,7 +284,7 @@ fn column(name: impl Into<Cow<'static, str>>, values: Cells) -> Column {
 }
 
 /// The cells of what varies: all of one type.
-fn cells(values: &Values, points: &[Value]) -> Cells {
+pub(crate) fn cells(values: &Values, points: &[&Value]) -> Cells {
     let sample = match values {
         Values::List(list) => list.first().cloned(),
         Values::Range(range) if range.is_whole => Some(Value::Whole(0)),
@@ -250,10 +292,10 @@ fn cells(values: &Values, points: &[Value]) -> Cells {
     };
     let points = points.iter();
     match sample {
-        Some(Value::Flag(_)) => Cells::Flag(points.map(|v| *v == Value::Flag(true)).collect()),
-        Some(Value::Whole(_)) => Cells::Whole(points.map(whole).collect()),
-        Some(Value::Number(_)) => Cells::Time(points.map(number).collect()),
-        Some(Value::Text(_)) | None => Cells::Text(points.map(Value::text).collect()),
+        Some(Value::Flag(_)) => Cells::Flag(points.map(|v| **v == Value::Flag(true)).collect()),
+        Some(Value::Whole(_)) => Cells::Whole(points.map(|v| whole(v)).collect()),
+        Some(Value::Number(_)) => Cells::Time(points.map(|v| number(v)).collect()),
+        Some(Value::Text(_)) | None => Cells::Text(points.map(|v| v.text()).collect()),
     }
 }
 

@@ -1,63 +1,17 @@
-//! Does the runs of a shard.
+//! Runs the programs of a plan.
 
-use crate::journal::Journal;
-use crate::plan::{Plan, Program, Shard};
-use crate::results::{Results, Row};
+use crate::plan::{Plan, Program};
+use crate::results::{Origin, Results, Row, cells};
+use crate::runs::{Request, Runs, fingerprint};
 use crate::sample::{Value, Values};
-use crate::source::Recorded;
-use chipless::{Bytes, Failure, FailureKind, Files, KeptDocument, KeptProgram, Options, suggest};
+use crate::source::{AnyFiles, Recorded, Shared};
+use chipless::{Failure, FailureKind, Files, KeptDocument, KeptProgram, Options, suggest};
 use chipless_model::{Finding, Program as Model};
+use chipless_report::tables::Values as Cells;
 use chipless_sim::Order;
 use serde_json::Value as Json;
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Deref;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Told after each run: how many are done, of how many.
-pub type Progress<'p> = &'p (dyn Fn(u64, u64) + Sync);
-
-/// What to do with a plan.
-pub struct Request<'r> {
-    /// Which runs.
-    pub shard: Shard,
-    /// Threads; as many as there are processors for 0.
-    pub jobs: usize,
-    /// Where the results will be: the journal stands beside. Without, there is none.
-    pub journal: Option<&'r Path>,
-    /// Forget what was done before.
-    pub restart: bool,
-    /// Told after each run.
-    pub progress: Option<Progress<'r>>,
-}
-
-/// Bytes that all documents of a program share.
-#[derive(Clone)]
-struct Shared(Arc<Bytes>);
-
-impl Deref for Shared {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-/// Files that all runs share.
-#[derive(Clone)]
-struct AnyFiles(Arc<dyn Files>);
-
-impl Files for AnyFiles {
-    fn open(&self, name: &str) -> Result<Bytes, String> {
-        self.0.open(name)
-    }
-
-    fn exists(&self, name: &str) -> bool {
-        self.0.exists(name)
-    }
-}
+use std::sync::Arc;
 
 /// A program of the plan: its bytes, and the proof over it.
 struct Ready {
@@ -79,22 +33,13 @@ pub fn run(
 ) -> Result<Results, Failure> {
     let files = AnyFiles(Arc::new(files));
     let opened = open(plan, &files)?;
-    let fingerprint = fingerprint(plan, &opened);
+    let fingerprint = dependences(plan, &opened);
     let values = resolve(plan, &files, &opened);
     columns_exist(plan, &files, &opened)?;
-    let (journal, rows) = match request.journal {
-        Some(path) => {
-            let (journal, rows) =
-                Journal::open(path, &fingerprint, request.shard, request.restart)?;
-            (Some(journal), rows)
-        }
-        None => (None, BTreeMap::new()),
-    };
-    let left: Vec<u64> = plan
-        .shard(request.shard)
-        .filter(|run| !rows.contains_key(run))
-        .collect();
-    let needed: BTreeSet<usize> = left.iter().map(|run| plan.point(&values, *run).0).collect();
+    let count = plan.runs().unwrap_or_default();
+    let runs = Runs::open("sweep", &fingerprint, count, request)?;
+    let left = runs.left.iter();
+    let needed: BTreeSet<usize> = left.map(|run| plan.point(&values, *run).0).collect();
     let each = opened.into_iter().enumerate();
     let ready: Vec<Ready> = each
         .map(|(index, (name, bytes))| Ready {
@@ -112,15 +57,24 @@ pub fn run(
         files: &files,
         ready: &ready,
     };
-    let rows = work.all(request, &left, rows, journal)?;
-    let rows = rows.into_values().collect();
-    Ok(Results::new(
-        plan,
-        &values,
+    let rows = runs.finish(request, &|run| work.row(run), &|_| String::new())?;
+    let points: Vec<(usize, Vec<Value>)> = rows
+        .iter()
+        .map(|row| plan.point(&values, row.run))
+        .collect();
+    let shown = points.iter();
+    let programs = shown.map(|(program, _)| plan.programs[*program].shown.clone());
+    let mut axes = vec![("program".to_owned(), Cells::Text(programs.collect()))];
+    for (index, dimension) in plan.dimensions().into_iter().enumerate() {
+        let each: Vec<_> = points.iter().map(|(_, point)| &point[index]).collect();
+        axes.push((dimension.name.clone(), cells(&values[index], &each)));
+    }
+    let of = Origin {
         fingerprint,
-        request.shard,
-        rows,
-    ))
+        shard: request.shard,
+        runs: count,
+    };
+    Ok(Results::new(axes, &plan.columns, rows, of))
 }
 
 /// Everything that the runs of a plan read, by name, so that they can be made where those files are not.
@@ -167,7 +121,7 @@ fn open(plan: &Plan, files: &AnyFiles) -> Result<Vec<(String, Shared)>, Failure>
                 .collect();
             plan.fit(target.name(), &known)?;
         }
-        opened.push((name, Shared(Arc::new(bytes))));
+        opened.push((name, Shared::new(bytes)));
     }
     Ok(opened)
 }
@@ -209,24 +163,11 @@ fn columns_exist(
     Err(Failure::misuse(&plan.name, text))
 }
 
-/// What the results depend on: the plan, the programs, and this version.
-fn fingerprint(plan: &Plan, opened: &[(String, Shared)]) -> String {
-    let mut hash = Sha256::new();
-    let mut part = |bytes: &[u8]| {
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-    };
-    part(env!("CARGO_PKG_VERSION").as_bytes());
-    part(plan.text.as_bytes());
-    for (program, (_, bytes)) in plan.programs.iter().zip(opened) {
-        part(program.shown.as_bytes());
-        part(bytes);
-    }
-    hash.finalize()
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+/// What the results depend on.
+fn dependences(plan: &Plan, opened: &[(String, Shared)]) -> String {
+    let programs = plan.programs.iter().zip(opened);
+    let parts = programs.flat_map(|(program, (_, bytes))| [program.shown.as_bytes(), bytes]);
+    fingerprint(std::iter::once(plan.text.as_bytes()).chain(parts))
 }
 
 /// The values of everything that varies: ranges of figures that take whole numbers only are rounded.
@@ -311,66 +252,7 @@ struct Work<'w> {
     ready: &'w [Ready],
 }
 
-type Rows = BTreeMap<u64, Row>;
-
 impl Work<'_> {
-    /// Does all runs that are left, on several threads.
-    fn all(
-        &self,
-        request: &Request<'_>,
-        left: &[u64],
-        rows: Rows,
-        journal: Option<Journal>,
-    ) -> Result<Rows, Failure> {
-        let total = (rows.len() + left.len()) as u64;
-        let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-        let state = Mutex::new((rows, journal, Ok(())));
-        let worker = || {
-            while !stop.load(Ordering::Relaxed) {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(run) = left.get(index as usize) else {
-                    return;
-                };
-                let row = self.row(*run);
-                let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-                let (rows, journal, error) = &mut *state;
-                if let Some(Err(failure)) = journal.as_mut().map(|journal| journal.add(&row)) {
-                    *error = Err(failure);
-                    stop.store(true, Ordering::Relaxed);
-                }
-                rows.insert(row.run, row);
-                let done = rows.len() as u64;
-                drop(state);
-                if let Some(progress) = request.progress {
-                    progress(done, total);
-                }
-            }
-        };
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let jobs = if request.jobs == 0 {
-            processors
-        } else {
-            request.jobs
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..jobs.min(left.len().max(1)) {
-                // Readers go as deep as a file does; the stack is that of a main thread.
-                let _ = std::thread::Builder::new()
-                    .stack_size(8 << 20)
-                    .spawn_scoped(scope, worker);
-            }
-        });
-        let (rows, journal, error) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        error?;
-        if (rows.len() as u64) < total {
-            let text = "expected threads for the runs, found that none can be started";
-            return Err(Failure::misuse("--jobs", text));
-        }
-        // It stays until the results are written.
-        journal.map_or(Ok(()), Journal::close)?;
-        Ok(rows)
-    }
-
     fn row(&self, run: u64) -> Row {
         let (program, point) = self.plan.point(self.values, run);
         match self.numbers(program, &point) {

@@ -2,8 +2,42 @@
 
 use chipless::{Bytes, Files};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes that all documents of a program share.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Bytes>);
+
+impl Shared {
+    /// These.
+    pub(crate) fn new(bytes: Bytes) -> Shared {
+        Shared(Arc::new(bytes))
+    }
+}
+
+impl Deref for Shared {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Files that all runs share.
+#[derive(Clone)]
+pub(crate) struct AnyFiles(pub(crate) Arc<dyn Files>);
+
+impl Files for AnyFiles {
+    fn open(&self, name: &str) -> Result<Bytes, String> {
+        self.0.open(name)
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        self.0.exists(name)
+    }
+}
 
 /// Files that remember what was asked of them.
 #[derive(Clone)]
@@ -50,15 +84,15 @@ impl Files for Recorded {
 }
 
 /// Files that were carried here.
-#[derive(Clone, Debug)]
-pub struct Carried(Arc<BTreeMap<String, Arc<Vec<u8>>>>);
+#[derive(Clone)]
+pub struct Carried(Arc<BTreeMap<String, Shared>>);
 
 impl Carried {
     /// These files, by name.
     pub fn new(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Carried {
         let shared = files
             .into_iter()
-            .map(|(name, bytes)| (name, Arc::new(bytes)));
+            .map(|(name, bytes)| (name, Shared::new(Box::new(bytes))));
         Carried(Arc::new(shared.collect()))
     }
 
@@ -82,21 +116,10 @@ impl Carried {
     }
 }
 
-/// Bytes that several own.
-struct Shared(Arc<Vec<u8>>);
-
-impl std::ops::Deref for Shared {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
 impl Files for Carried {
     fn open(&self, name: &str) -> Result<Bytes, String> {
         match self.0.get(name) {
-            Some(bytes) => Ok(Box::new(Shared(Arc::clone(bytes)))),
+            Some(bytes) => Ok(Box::new(bytes.clone())),
             None => Err("cannot be read: it was not carried here".to_owned()),
         }
     }

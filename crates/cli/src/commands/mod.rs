@@ -28,6 +28,7 @@ pub(crate) mod schedule;
 pub(crate) mod schema;
 pub(crate) mod sweep;
 pub(crate) mod targets;
+pub(crate) mod tune;
 pub(crate) mod view;
 pub(crate) mod yields;
 

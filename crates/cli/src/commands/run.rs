@@ -435,7 +435,7 @@ impl<'p> Session<'_, 'p> {
         let mut first_nan = None;
         let mut observe = |task: TaskId, storage: &Storage<'_>| {
             done += 1;
-            progress.at(done, total);
+            progress.at(done, total, "");
             dumps.observe(self.program, task, storage);
             if self.arguments.find_nan && first_nan.is_none() {
                 first_nan = chipless_sim::nonfinite(self.program, task, storage);

@@ -1,5 +1,6 @@
 //! `chipless schedule`
 
+mod compared;
 mod samples;
 
 use crate::failure::{Exit, Failure};
@@ -8,16 +9,18 @@ use crate::{files, terminal};
 use chipless::FailureKind;
 use chipless_report::SCHEMA_VERSION;
 use chipless_schedule::calibrate::{self, Method};
-use chipless_schedule::compare::{self, Comparison, Inputs, Loss};
+use chipless_schedule::compare::Inputs;
 use chipless_schedule::emit;
 use chipless_schedule::front::Front;
 use chipless_schedule::import::Shapes;
 use chipless_schedule::machine::Machine;
 use chipless_schedule::model::{Bounds, Cost, Impossible, Objective};
+use chipless_schedule::reading::{self, Reading};
 use chipless_schedule::report::{Figures, Improvement, ModelFigures, Report, RunnerUp};
 use chipless_schedule::search::{self, Progress};
 use chipless_schedule::tree::Tree;
 use clap::{Args, ValueEnum};
+use compared::{compared, prepared};
 use std::path::{Path, PathBuf};
 
 /// Schedule a network (ONNX) on a mesh of cores.
@@ -177,6 +180,15 @@ enum Precision {
     Fp16,
 }
 
+impl From<Precision> for reading::Precision {
+    fn from(precision: Precision) -> reading::Precision {
+        match precision {
+            Precision::Int8 => reading::Precision::Int8,
+            Precision::Fp16 => reading::Precision::Half,
+        }
+    }
+}
+
 /// What is minimised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Figure {
@@ -201,10 +213,6 @@ impl From<Figure> for Objective {
 
 /// Seconds of a search where nothing else says when it ends.
 const SECONDS: f64 = 10.0;
-/// Multiplications of a network that is compared unasked, at most: some seconds.
-const MOST_COMPARED: i64 = 2_000_000_000;
-/// Bytes of a schedule that is executed for it, at most: some seconds as well.
-const MOST_EXECUTED: usize = 32 << 20;
 /// Images of a batch, at most.
 const LARGEST_BATCH: i64 = 1 << 16;
 
@@ -252,6 +260,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             arguments.network.display()
         ));
     }
+    let prepared = prepared(arguments, (&front, batch), &inputs)?;
     let interrupted = terminal::interrupted();
     let options = search::Options {
         batch,
@@ -290,7 +299,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         });
         (found.tree, found.cost) = (best.tree, best.cost);
         files::write(output, &[best.text.as_bytes()])?;
-        comparison = compared(arguments, (&front, batch), &best.text, &inputs)?;
+        if let Some(prepared) = &prepared {
+            comparison = compared(arguments, prepared, &front, &best.text)?;
+        }
     } else {
         found = search::search(network, &machine, &options, interrupted, &mut say)
             .map_err(|impossible| refused(&arguments.network, &impossible))?;
@@ -355,102 +366,6 @@ fn inputs(given: &[String]) -> Result<Inputs, Failure> {
             Ok((name.to_owned(), bytes))
         })
         .collect()
-}
-
-/// Compares the schedule with the network in floating point, where that is asked for or does not take long.
-fn compared(
-    arguments: &Arguments,
-    (front, batch): (&Front, i64),
-    schedule: &str,
-    inputs: &Inputs,
-) -> Result<Option<Comparison>, Failure> {
-    let path = &arguments.network;
-    let is_asked = !arguments.inputs.is_empty();
-    let why = |text: &dyn std::fmt::Display| {
-        format!("not compared with the floating-point network: {text}")
-    };
-    // What is not compared is an error where inputs were given, and a note otherwise.
-    let skipped = |text: &dyn std::fmt::Display| {
-        if is_asked {
-            return Err(Failure::unreadable(path.display(), why(text)));
-        }
-        terminal::complain(&format!("{}: note: {}\n", path.display(), why(text)));
-        Ok(None)
-    };
-    if arguments.no_compare {
-        return Ok(None);
-    }
-    if batch != 1 {
-        return skipped(&"only a batch of 1 is compared");
-    }
-    let products = front.network.products();
-    if !is_asked && products > MOST_COMPARED {
-        let text = format!(
-            "it has {products} multiplications, more than {MOST_COMPARED}. Pass --input NAME=FILE.npy to compare all the same"
-        );
-        return skipped(&text);
-    }
-    if !is_asked && schedule.len() > MOST_EXECUTED {
-        let text = format!(
-            "its schedule has {} bytes, more than {MOST_EXECUTED}. Pass --input NAME=FILE.npy to compare all the same",
-            schedule.len()
-        );
-        return skipped(&text);
-    }
-    let float = if front.bits() == 16 {
-        None
-    } else {
-        match onnx_in_floating_point(path) {
-            Ok(float) => Some(float),
-            Err(text) => return skipped(&text),
-        }
-    };
-    let float = float.as_ref().unwrap_or(front);
-    let written = match emit::Written::of(front, batch, true) {
-        Ok(written) => written,
-        Err(text) => return skipped(&text),
-    };
-    let of = (front, &written, schedule);
-    let found = match compare::compare(of, float, inputs, arguments.seed) {
-        Ok(found) => found,
-        Err(text) => return skipped(&text),
-    };
-    warn(path, front, &found.layers);
-    Ok(Some(found))
-}
-
-/// Layers with too little resolution that are named, at most.
-const MOST_NAMED: usize = 8;
-
-/// Names the layers that lose resolution.
-fn warn(path: &Path, front: &Front, layers: &[Loss]) {
-    let advice = if front.bits() == 16 {
-        "Rescale the network so that its numbers lie between 6e-5 and 65504 in magnitude"
-    } else if front.is_quantised {
-        "Check the scales of the QuantizeLinear behind it, and the range of the inputs"
-    } else {
-        "Schedule the network with --precision fp16, or pass a quantised network (QDQ)"
-    };
-    for loss in layers.iter().take(MOST_NAMED) {
-        let text = if loss.saturated > 0.0 {
-            let percent = loss.saturated * 100.0;
-            format!("{percent:.1} % of its results are beyond the range of their type and cut off")
-        } else {
-            format!("its results take {} distinct values as stored", loss.levels)
-        };
-        terminal::complain(&format!(
-            "{}: warning: layer `{}` loses resolution: {text}. {advice}\n",
-            path.display(),
-            loss.layer
-        ));
-    }
-    if layers.len() > MOST_NAMED {
-        terminal::complain(&format!(
-            "{}: warning: {} more layers lose resolution; --json lists them\n",
-            path.display(),
-            layers.len() - MOST_NAMED
-        ));
-    }
 }
 
 /// Why a schedule is not written.
@@ -532,68 +447,30 @@ fn beside(network: &Path, name: &str) -> Option<Vec<u8>> {
     Some(file.flatten()?.to_vec())
 }
 
-/// The network in real numbers, whatever the schedule's precision.
-fn onnx_in_floating_point(path: &Path) -> Result<Front, String> {
-    let bytes = files::open(path)?;
-    if bytes.first() == Some(&b'{') {
-        return Err("a front-end file has no numbers in floating point".to_owned());
-    }
-    let read = chipless_schedule::import::read(&bytes, &Shapes::new(), &|name| beside(path, name));
-    read.map_err(|refused| refused.to_string())
-}
-
 fn network(arguments: &Arguments, batch: i64) -> Result<Front, Failure> {
     let path = arguments.network.as_path();
-    let shapes = shapes(&arguments.shape)?;
     let wrong = |error: &dyn std::fmt::Display| Failure::unreadable(path.display(), error);
+    let is_calibrated = arguments.calibrate.is_some();
+    let reading = Reading {
+        batch,
+        precision: arguments
+            .precision
+            .or(is_calibrated.then_some(Precision::Int8))
+            .map(reading::Precision::from),
+        shapes: shapes(&arguments.shape)?,
+    };
+    if let Some((option, text)) = reading.conflict() {
+        return Err(Failure::misuse(format_args!("--{option}"), text));
+    }
     let bytes = files::open(path).map_err(|error| wrong(&error))?;
     let beside = |name: &str| beside(path, name);
-    if bytes.first() == Some(&b'{') {
-        return chipless_schedule::frontend::read(&bytes, batch, &beside)
-            .map_err(|error| wrong(&error));
+    let (front, note) = reading
+        .read(&bytes, &beside)
+        .map_err(|error| wrong(&error))?;
+    if let Some(note) = note {
+        terminal::complain(&format!("{}: note: {note}\n", path.display()));
     }
-    let in_half =
-        || chipless_schedule::import::read(&bytes, &shapes, &beside).map_err(|error| wrong(&error));
-    let is_calibrated = arguments.calibrate.is_some();
-    match arguments
-        .precision
-        .or(is_calibrated.then_some(Precision::Int8))
-    {
-        Some(Precision::Fp16) if batch != 1 => {
-            let text = "expected no --batch with --precision fp16: --shape gives the whole shape of an input, with the batch";
-            Err(Failure::misuse("--batch", text))
-        }
-        Some(Precision::Fp16) => in_half(),
-        None if !shapes.is_empty() => in_half(),
-        Some(Precision::Int8) if !shapes.is_empty() => {
-            let text = "expected --precision fp16 beside it: int8 takes shapes from the file";
-            Err(Failure::misuse("--shape", text))
-        }
-        precision => {
-            let read = chipless_schedule::onnx::read(&bytes, batch, &beside);
-            let refused = match read {
-                Err(refused) if precision.is_none() && batch == 1 => refused,
-                read => return read.map_err(|error| wrong(&error)),
-            };
-            // Recurrent layers are unrolled, a dozen layers for each step: that is done when it is asked for.
-            let is_recurrent = |line: &String| {
-                let kinds = ["(LSTM)", "(GRU)", "(RNN)"];
-                kinds.iter().any(|kind| line.contains(kind))
-            };
-            if refused.0.iter().any(is_recurrent) {
-                let text = format!("{refused} in int8; --precision fp16 unrolls recurrent layers");
-                return Err(wrong(&text));
-            }
-            // What the network lacks for int8 it may have for fp16; where it does not, that says more.
-            let front = in_half()?;
-            let first = refused.0.first().map_or("", String::as_str);
-            terminal::complain(&format!(
-                "{}: note: scheduled in fp16, as int8 does not support {first}\n",
-                path.display()
-            ));
-            Ok(front)
-        }
-    }
+    Ok(front)
 }
 
 /// No schedule exists.

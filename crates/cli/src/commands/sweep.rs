@@ -6,7 +6,7 @@ use crate::progress::Bar;
 use crate::terminal;
 use chipless::disk::Disk;
 use chipless_report::tables::Form;
-use chipless_sweep::{Plan, Request, Results, Shard, forget, pareto};
+use chipless_sweep::{Plan, Progress, Request, Results, Shard, forget, pareto};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,19 @@ pub(crate) struct Arguments {
     /// Where the results go.
     #[arg(long, short, value_name = "FILE.parquet|.csv")]
     output: PathBuf,
+    #[command(flatten)]
+    sharded: Sharded,
+    /// Print the Pareto front of two columns; less is better.
+    #[arg(long, value_name = "A,B", value_parser = pair)]
+    pareto: Option<(String, String)>,
+    /// Draw them, among all runs.
+    #[arg(long, value_name = "FILE.svg", requires = "pareto")]
+    svg: Option<PathBuf>,
+}
+
+/// Which runs are done, and how.
+#[derive(Args, Debug)]
+pub(super) struct Sharded {
     /// Do only shard I of N.
     ///
     /// Shards can run on different machines; --merge joins their results.
@@ -27,22 +40,34 @@ pub(crate) struct Arguments {
     shard: Shard,
     /// Make one file of those of all shards, in any order.
     #[arg(long, conflicts_with_all = ["shard", "jobs", "restart"])]
-    merge: bool,
+    pub(super) merge: bool,
     /// Number of threads. Default: one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Print the Pareto front of two columns; less is better.
-    #[arg(long, value_name = "A,B", value_parser = pair)]
-    pareto: Option<(String, String)>,
-    /// Draw them, among all runs.
-    #[arg(long, value_name = "FILE.svg", requires = "pareto")]
-    svg: Option<PathBuf>,
-    /// Begin anew, whatever a sweep that was stopped has left.
+    /// Begin anew, whatever an earlier process has left.
     #[arg(long)]
     restart: bool,
     /// Show no progress.
     #[arg(long)]
-    quiet: bool,
+    pub(super) quiet: bool,
+}
+
+impl Sharded {
+    /// Whether it is about all runs.
+    pub(super) fn is_whole(&self) -> bool {
+        self.shard == Shard::WHOLE
+    }
+
+    /// With the journal beside the output.
+    pub(super) fn request<'r>(&self, output: &'r Path, progress: Progress<'r>) -> Request<'r> {
+        Request {
+            shard: self.shard,
+            jobs: self.jobs.map_or(0, usize::from),
+            journal: Some(output),
+            restart: self.restart,
+            progress: Some(progress),
+        }
+    }
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -74,42 +99,58 @@ A sweep that was stopped goes on where it was when the same command is given aga
 Exit status: 0 all runs were made (what went wrong in one is in its row), 2 the plan cannot be used.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let output = &arguments.output;
-    let Some(form @ (Form::Csv | Form::Parquet)) = Form::of(&output.to_string_lossy()) else {
-        let text = format!(
-            "expected a name that ends in .parquet or .csv, found {}",
-            output.display()
-        );
-        return Err(Failure::misuse("--output", text));
-    };
-    let results = if arguments.merge {
+    let (output, sharded) = (&arguments.output, &arguments.sharded);
+    let form = form(output)?;
+    let results = if sharded.merge {
         merge(&arguments.files)?
     } else {
         sweep(arguments)?
     };
-    files::write(output, &[&results.write(form)])?;
-    forget(output);
+    written(output, &results, form)?;
     if let Some((a, b)) = &arguments.pareto {
-        let front = pareto(&results, a, b)?;
+        let front = pareto(&results, &[a, b], None)?;
         terminal::print(&front.text(&results))?;
         if let Some(path) = &arguments.svg {
             files::write(path, &[front.svg().as_bytes()])?;
         }
     }
-    if !arguments.quiet {
-        let failed = results.failed();
-        let what = if failed == 0 {
-            String::new()
-        } else {
-            format!(", {failed} of them failed")
-        };
-        terminal::complain(&format!(
-            "{}: {} runs{what}\n",
-            output.display(),
-            results.rows()
-        ));
-    }
+    said(output, &results, sharded);
     Ok(Exit::Done)
+}
+
+/// The form of the results.
+pub(super) fn form(output: &Path) -> Result<Form, Failure> {
+    if let Some(form @ (Form::Csv | Form::Parquet)) = Form::of(&output.to_string_lossy()) {
+        return Ok(form);
+    }
+    let text = format!(
+        "expected a name that ends in .parquet or .csv, found {}",
+        output.display()
+    );
+    Err(Failure::misuse("--output", text))
+}
+
+/// Writes results; their journal is needed no more.
+pub(super) fn written(output: &Path, results: &Results, form: Form) -> Result<(), Failure> {
+    files::write(output, &[&results.write(form)])?;
+    forget(output);
+    Ok(())
+}
+
+/// Says how many rows were written.
+pub(super) fn said(output: &Path, results: &Results, sharded: &Sharded) {
+    if sharded.quiet {
+        return;
+    }
+    let what = match results.failed() {
+        0 => String::new(),
+        failed => format!(", {failed} of them failed"),
+    };
+    terminal::complain(&format!(
+        "{}: {} runs{what}\n",
+        output.display(),
+        results.rows()
+    ));
 }
 
 fn sweep(arguments: &Arguments) -> Result<Results, Failure> {
@@ -126,19 +167,13 @@ fn sweep(arguments: &Arguments) -> Result<Results, Failure> {
     if let Some((a, b)) = &arguments.pareto {
         plan.has_columns("--pareto", &[a, b])?;
     }
-    let bar = (!arguments.quiet).then(|| Bar::new("runs"));
-    let progress = |done, total| {
+    let bar = (!arguments.sharded.quiet).then(|| Bar::new("runs"));
+    let progress = |done, total, best: &str| {
         if let Some(bar) = &bar {
-            bar.at(done, total);
+            bar.at(done, total, best);
         }
     };
-    let request = Request {
-        shard: arguments.shard,
-        jobs: arguments.jobs.map_or(0, usize::from),
-        journal: Some(&arguments.output),
-        restart: arguments.restart,
-        progress: Some(&progress),
-    };
+    let request = arguments.sharded.request(&arguments.output, &progress);
     let results = chipless_sweep::run(&plan, Disk, &request)?;
     if let Some(bar) = bar {
         bar.clear();
@@ -146,7 +181,7 @@ fn sweep(arguments: &Arguments) -> Result<Results, Failure> {
     Ok(results)
 }
 
-fn merge(paths: &[PathBuf]) -> Result<Results, Failure> {
+pub(super) fn merge(paths: &[PathBuf]) -> Result<Results, Failure> {
     let mut shards = Vec::new();
     for path in paths {
         let name = path.display().to_string();

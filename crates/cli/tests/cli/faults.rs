@@ -84,6 +84,10 @@ const WRITERS: &[Writer] = &[
     ("man/chipless-run.1", "completions --man {}/man"),
     ("s.csv", "sweep {}/plan.yaml --restart -o {}/s.csv"),
     (
+        "front.csv",
+        "tune fixtures/schedule/small.onnx --space {}/space.yaml --restart -o {}/front.csv",
+    ),
+    (
         "found/summary.json",
         "explore {}/kernels.yaml --start fixtures/dsa/adg/mesh3x3.json --budget vu9p --moves 2 -o {}/found",
     ),
@@ -115,7 +119,13 @@ fn furnish(directory: &Path) {
         "workloads: [{{name: add, weight: 1, variants: [{}/dsa/kernels/add.dfg]}}]\n",
         fixtures.display()
     );
+    let space = format!(
+        "version: 1\nbase: {}/schedule/mesh2x2.json\nmachine: {{dram.bytes_per_cycle: [2, 4, 8, 16], noc.cycles_per_hop: [0, 3]}}\n\
+         schedule: {{trees: 4}}\n",
+        fixtures.display()
+    );
     for (name, text) in [
+        ("space.yaml", space.as_bytes()),
         ("plan.yaml", plan.as_bytes()),
         ("kernels.yaml", kernels.as_bytes()),
         ("odd.dfg", ODD),
@@ -405,6 +415,11 @@ fn killed_at_any_instant_and_gone_on_with() {
             "sweep {}/plan.yaml -o {}/s.csv",
         ),
         (
+            "front.csv",
+            "tune fixtures/schedule/small.onnx --space {}/space.yaml -o {}/front.csv",
+            "tune fixtures/schedule/small.onnx --space {}/space.yaml -o {}/front.csv",
+        ),
+        (
             "found/moves.jsonl",
             "explore {}/kernels.yaml --start fixtures/dsa/adg/mesh3x3.json --budget vu9p --moves 40 -o {}/found",
             "explore {}/kernels.yaml --start fixtures/dsa/adg/mesh3x3.json --budget vu9p --moves 40 -o {}/found --resume",
@@ -509,6 +524,10 @@ fn killed_while_it_writes() {
 fn two_processes_on_one_journal() {
     for (journal, line) in [
         ("s.csv.journal", "sweep {}/plan.yaml -o {}/s.csv"),
+        (
+            "front.csv.journal",
+            "tune fixtures/schedule/small.onnx --space {}/space.yaml -o {}/front.csv",
+        ),
         (
             "moves.jsonl",
             "explore {}/kernels.yaml --start fixtures/dsa/adg/mesh3x3.json --budget vu9p --time 3s -o {}/found",

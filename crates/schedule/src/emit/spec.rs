@@ -527,6 +527,7 @@ pub fn replay_machine(machine: &Machine) -> (&'static str, Vec<String>) {
         ("dram.bytes_per_second", machine.dram.0 * machine.clock),
         ("dram.bytes_per_second_per_core", 0.0),
         ("noc.link_bytes_per_cycle", machine.link.0),
+        ("noc.hop_cycles", machine.hop_cycles),
         ("energy.mac", machine.mac_energy),
         ("energy.vector", machine.vector_energy),
         ("energy.l2_read", machine.l2.read),

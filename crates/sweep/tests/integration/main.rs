@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod tune;
+
 use chipless::disk::{Disk, matching};
 use chipless_report::tables::{Form, Values};
 use chipless_sweep::{Carried, Plan, Progress, Request, Results, Shard, carry, pareto, run};
@@ -136,7 +138,7 @@ fn a_sweep_goes_on_where_it_was_killed() {
     let journal = folder.path().join("results.parquet.journal");
     let plan = grid();
     let done = AtomicU64::new(0);
-    let count = |_: u64, _: u64| {
+    let count = |_: u64, _: u64, _: &str| {
         done.fetch_add(1, Ordering::Relaxed);
     };
     let progress: Progress<'_> = &count;
@@ -248,7 +250,7 @@ fn the_front_is_what_nothing_beats() {
         fixture("npu/add/program.blob")
     ));
     let results = sweep(&plan, &request(Shard::WHOLE)).unwrap();
-    let front = pareto(&results, "latency_ns", "clock.dpu").unwrap();
+    let front = pareto(&results, &["latency_ns", "clock.dpu"], None).unwrap();
     let (latency, clock) = (
         numbers(&results, "latency_ns"),
         match column(&results, "clock.dpu") {
@@ -261,12 +263,12 @@ fn the_front_is_what_nothing_beats() {
             && (latency[a] < latency[b] || clock[a] < clock[b])
     };
     let expected: Vec<usize> = (0..6).filter(|b| !(0..6).any(|a| beats(a, *b))).collect();
-    let mut found = front.rows.clone();
+    let mut found: Vec<usize> = front.rows().collect();
     found.sort_unstable();
     assert_eq!(found, expected);
     assert_eq!(front.svg().matches("<circle").count(), 6);
     assert_eq!(front.text(&results).lines().count(), expected.len() + 1);
-    assert!(pareto(&results, "latency", "clock.dpu").is_err());
+    assert!(pareto(&results, &["latency", "clock.dpu"], None).is_err());
 }
 
 #[test]
@@ -346,13 +348,13 @@ fn a_journal_has_one_writer() {
         progress,
         ..request(Shard::WHOLE)
     };
-    let again = |_: u64, _: u64| {
+    let again = |_: u64, _: u64, _: &str| {
         let second = sweep(&plan, &with_journal(None));
         let said = second
             .err()
             .map(|error| error.to_string())
             .unwrap_or_default();
-        refused.fetch_or(said.contains("another sweep"), Ordering::Relaxed);
+        refused.fetch_or(said.contains("another process"), Ordering::Relaxed);
     };
     sweep(&plan, &with_journal(Some(&again))).unwrap();
     assert!(refused.load(Ordering::Relaxed));

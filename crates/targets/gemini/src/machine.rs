@@ -81,6 +81,9 @@ pub struct Dram {
 pub struct Noc {
     /// Bytes per cycle of a link in one direction.
     pub link_bytes_per_cycle: f64,
+    /// Cycles from a core to the next, before the first byte of a transfer is there. Machine files from before this figure lack it.
+    #[serde(default)]
+    pub hop_cycles: f64,
 }
 
 /// Energy of one operation or byte in picojoules.
@@ -158,6 +161,7 @@ impl Machine {
                 "dram.bytes_per_second_per_core",
                 d.bytes_per_second_per_core,
             ),
+            ("noc.hop_cycles", n.hop_cycles),
             ("energy.mac", e.mac),
             ("energy.vector", e.vector),
             ("energy.l2_read", e.l2_read),

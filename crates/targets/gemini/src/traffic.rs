@@ -156,7 +156,20 @@ impl Mesh {
         }
     }
 
-    /// The same for a transfer to DRAM.
+    /// Links on the longest way from a core to others.
+    pub fn hops_between(&self, from: Position, to: &[Position]) -> u32 {
+        let way = |to: &Position| from.0.abs_diff(to.0) + from.1.abs_diff(to.1);
+        to.iter().map(way).max().unwrap_or(0)
+    }
+
+    /// Links on the longest way between the DRAM ports of these groups and cores.
+    pub fn hops_of_dram(&self, cores: &[Position], groups: u32) -> u32 {
+        let ports = self.parts(0, groups);
+        let ways = ports.map(|(port, _)| self.hops_between(port, cores));
+        ways.max().unwrap_or(0)
+    }
+
+    /// Calls `add` with each link and its bytes of a transfer to DRAM.
     pub fn store(&self, from: Position, bytes: u64, groups: u32, add: &mut dyn FnMut(usize, u64)) {
         for (port, part) in self.parts(bytes, groups) {
             self.between(from, &[port], part, add);

@@ -117,7 +117,7 @@ pub(in crate::commands) fn fill<'b>(
     };
     let bar = Bar::new("bytes of random inputs");
     let filled = chipless::fill_watched(program, data, seed, storage, &mut |done, total| {
-        bar.at(done, total);
+        bar.at(done, total, "");
     });
     bar.clear();
     filled.map_err(|failure| failure.about(program_path).into())

@@ -129,6 +129,17 @@ impl Emit<'_, '_, '_> {
         merged
     }
 
+    /// What a transfer takes before its first byte is there.
+    fn fixed(&self, overhead: f64, hops: impl FnOnce() -> u32) -> Time {
+        let hop = self.machine.noc.hop_cycles;
+        let way = if hop > 0.0 {
+            hop * f64::from(hops())
+        } else {
+            0.0
+        };
+        self.machine.cycles(overhead + way)
+    }
+
     pub(super) fn load(&mut self, index: u32) -> Result<(), BuildError> {
         let plan = self.plan;
         let load = &plan.loads[index as usize];
@@ -148,7 +159,8 @@ impl Emit<'_, '_, '_> {
         let gives = self.name(Node::Load(index), || {
             format!("transfer {} arrived", out.transfer)
         });
-        let fixed = self.machine.cycles(self.machine.overhead.load);
+        let hops = || self.mesh.hops_of_dram(&cores, out.groups);
+        let fixed = self.fixed(self.machine.overhead.load, hops);
         let task = NewTask {
             queue,
             waits: &waits,
@@ -272,7 +284,8 @@ impl Emit<'_, '_, '_> {
         let gives = self.name(Node::Store(index), || {
             format!("transfer {} stored", ofmap.transfer)
         });
-        let fixed = self.machine.cycles(self.machine.overhead.store);
+        let hops = || self.mesh.hops_of_dram(&[from], groups);
+        let fixed = self.fixed(self.machine.overhead.store, hops);
         let label = Some(format!("transfer {}", ofmap.transfer).into());
         let task = NewTask {
             queue,
@@ -361,7 +374,7 @@ impl Emit<'_, '_, '_> {
             waits: &waits,
             gives,
             demands: &demands,
-            fixed: Time::ZERO,
+            fixed: self.fixed(0.0, || self.mesh.hops_between(from, &cores)),
             at: ofmap.at.0,
             label,
         };

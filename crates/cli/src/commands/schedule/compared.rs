@@ -1,0 +1,129 @@
+//! The comparison of a schedule with the network in floating point.
+
+use super::{Arguments, Dialect, beside};
+use crate::failure::Failure;
+use crate::{files, terminal};
+use chipless_schedule::compare::{self, Comparison, Inputs, Loss, Prepared};
+use chipless_schedule::front::Front;
+use chipless_schedule::import::Shapes;
+use std::path::Path;
+
+/// Multiplications of a network that is compared unasked, at most: some seconds.
+const MOST_COMPARED: i64 = 2_000_000_000;
+/// Bytes of a schedule that is executed for it, at most: some seconds as well.
+const MOST_EXECUTED: usize = 32 << 20;
+
+/// What is compared with the network in floating point, where that is asked for or does not take long: names and shapes of inputs are looked
+/// at before the search.
+pub(super) fn prepared<'f>(
+    arguments: &Arguments,
+    (front, batch): (&'f Front, i64),
+    inputs: &Inputs,
+) -> Result<Option<Prepared<'f>>, Failure> {
+    if arguments.no_compare || arguments.dialect != Dialect::Spec {
+        return Ok(None);
+    }
+    if batch != 1 {
+        return not_compared(arguments, &"only a batch of 1 is compared");
+    }
+    let products = front.network.products();
+    if arguments.inputs.is_empty() && products > MOST_COMPARED {
+        let text = format!(
+            "it has {products} multiplications, more than {MOST_COMPARED}. Pass --input NAME=FILE.npy to compare all the same"
+        );
+        return not_compared(arguments, &text);
+    }
+    let float = if front.bits() == 16 {
+        None
+    } else {
+        match onnx_in_floating_point(&arguments.network) {
+            Ok(float) => Some(float),
+            Err(text) => return not_compared(arguments, &text),
+        }
+    };
+    match compare::prepare(front, float, inputs, arguments.seed) {
+        Ok(prepared) => Ok(Some(prepared)),
+        Err(text) => not_compared(arguments, &text),
+    }
+}
+
+/// Compares a schedule.
+pub(super) fn compared(
+    arguments: &Arguments,
+    prepared: &Prepared<'_>,
+    front: &Front,
+    schedule: &str,
+) -> Result<Option<Comparison>, Failure> {
+    if arguments.inputs.is_empty() && schedule.len() > MOST_EXECUTED {
+        let text = format!(
+            "its schedule has {} bytes, more than {MOST_EXECUTED}. Pass --input NAME=FILE.npy to compare all the same",
+            schedule.len()
+        );
+        return not_compared(arguments, &text);
+    }
+    match compare::compare(prepared, schedule) {
+        Ok(found) => {
+            warn(&arguments.network, front, &found.layers);
+            Ok(Some(found))
+        }
+        Err(text) => not_compared(arguments, &text),
+    }
+}
+
+/// What is not compared is an error where inputs were given, and a note otherwise.
+fn not_compared<T>(
+    arguments: &Arguments,
+    why: &dyn std::fmt::Display,
+) -> Result<Option<T>, Failure> {
+    let path = arguments.network.display();
+    let text = format!("not compared with the floating-point network: {why}");
+    if arguments.inputs.is_empty() {
+        terminal::complain(&format!("{path}: note: {text}\n"));
+        return Ok(None);
+    }
+    Err(Failure::unreadable(path, text))
+}
+
+/// Layers with too little resolution that are named, at most.
+const MOST_NAMED: usize = 8;
+
+/// Names the layers that lose resolution.
+fn warn(path: &Path, front: &Front, layers: &[Loss]) {
+    let advice = if front.bits() == 16 {
+        "Rescale the network so that its numbers lie between 6e-5 and 65504 in magnitude"
+    } else if front.is_quantised {
+        "Check the scales of the QuantizeLinear behind it, and the range of the inputs"
+    } else {
+        "Schedule the network with --precision fp16, or pass a quantised network (QDQ)"
+    };
+    for loss in layers.iter().take(MOST_NAMED) {
+        let text = if loss.saturated > 0.0 {
+            let percent = loss.saturated * 100.0;
+            format!("{percent:.1} % of its results are beyond the range of their type and cut off")
+        } else {
+            format!("its results take {} distinct values as stored", loss.levels)
+        };
+        terminal::complain(&format!(
+            "{}: warning: layer `{}` loses resolution: {text}. {advice}\n",
+            path.display(),
+            loss.layer
+        ));
+    }
+    if layers.len() > MOST_NAMED {
+        terminal::complain(&format!(
+            "{}: warning: {} more layers lose resolution; --json lists them\n",
+            path.display(),
+            layers.len() - MOST_NAMED
+        ));
+    }
+}
+
+/// The network in real numbers, whatever the schedule's precision.
+fn onnx_in_floating_point(path: &Path) -> Result<Front, String> {
+    let bytes = files::open(path)?;
+    if bytes.first() == Some(&b'{') {
+        return Err("a front-end file has no numbers in floating point".to_owned());
+    }
+    let read = chipless_schedule::import::read(&bytes, &Shapes::new(), &|name| beside(path, name));
+    read.map_err(|refused| refused.to_string())
+}

@@ -1,0 +1,107 @@
+//! `chipless tune`
+
+use super::sweep::{Sharded, form, merge, said, written};
+use crate::failure::{Exit, Failure};
+use crate::files;
+use crate::progress::Bar;
+use crate::terminal;
+use chipless::disk::Disk;
+use chipless_sweep::tune::{self, Space};
+use chipless_sweep::{Results, pareto};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Schedule networks on many machines; one row per point.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The networks (ONNX); with --merge, the Parquet files of shards.
+    #[arg(required = true, value_name = "NET.onnx")]
+    files: Vec<PathBuf>,
+    /// The machines, and how networks are scheduled on them.
+    #[arg(long, value_name = "SPACE.yaml", required_unless_present = "merge")]
+    space: Option<PathBuf>,
+    /// Where the results go.
+    #[arg(long, short, value_name = "FILE.parquet|.csv")]
+    output: PathBuf,
+    #[command(flatten)]
+    sharded: Sharded,
+    /// Draw the front among all points.
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
+    /// Write a page with the picture and the front.
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+A space:
+  version: 1
+  base: mesh.json                                # relative to the space
+  machine:                                       # keys of the machine file
+    mesh: [2x2, 4x4]
+    l2.bytes: [262144, 1048576]
+    dram.bytes_per_cycle: {from: 8, to: 64, steps: 4, scale: log}
+  schedule: {precision: fp16, trees: 2000, objective: edp}
+  price: {process: 12nm, memory: gddr6x}
+  front: [latency_ns, energy_pj, cost_usd]       # less is better
+
+Examples:
+  chipless tune net.onnx --space space.yaml -o front.parquet
+  chipless tune net.onnx other.onnx --space space.yaml -o front.csv --svg front.svg --report front.html
+  chipless tune net.onnx --space space.yaml -o part3.parquet --shard 3/16      one of 16 jobs of a batch system
+  chipless tune --merge part*.parquet -o front.parquet                         the same file as without shards
+
+A search that was stopped goes on where it was when the same command is given again. docs/tuning.md explains spaces, columns and prices.
+
+Exit status: 0 all points were made (what went wrong in one is in its row), 2 the space or a network cannot be used.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let (output, sharded) = (&arguments.output, &arguments.sharded);
+    let form = form(output)?;
+    let results = if sharded.merge {
+        merge(&arguments.files)?
+    } else {
+        tuned(arguments)?
+    };
+    written(output, &results, form)?;
+    let names: Vec<&str> = results.front().iter().map(String::as_str).collect();
+    // A shard has no front: its points are few of many.
+    if !names.is_empty() && sharded.is_whole() {
+        let front = pareto(&results, &names, Some("network"))?;
+        terminal::print(&front.text(&results))?;
+        if let Some(path) = &arguments.svg {
+            files::write(path, &[front.svg().as_bytes()])?;
+        }
+        if let Some(path) = &arguments.report {
+            let title = format!("Front of {}", names.join(", "));
+            files::write(path, &[front.page(&title, &results).as_bytes()])?;
+        }
+    }
+    said(output, &results, sharded);
+    Ok(Exit::Done)
+}
+
+fn tuned(arguments: &Arguments) -> Result<Results, Failure> {
+    let (sharded, output) = (&arguments.sharded, &arguments.output);
+    let path = arguments.space.as_deref().unwrap_or(output);
+    let space = Space::read(&path.display().to_string(), &files::read_text(path)?)?;
+    if !sharded.is_whole() && (arguments.svg.is_some() || arguments.report.is_some()) {
+        let text = "expected no --svg and no --report: the front is made when shards are merged";
+        return Err(Failure::misuse("--shard", text));
+    }
+    let networks = arguments.files.iter();
+    let networks: Vec<String> = networks.map(|path| path.display().to_string()).collect();
+    let bar = (!sharded.quiet).then(|| Bar::new("points"));
+    let progress = |done, total, best: &str| {
+        if let Some(bar) = &bar {
+            bar.at(done, total, best);
+        }
+    };
+    let request = sharded.request(output, &progress);
+    let results = tune::run(&space, &networks, Disk, &request)?;
+    if let Some(bar) = bar {
+        bar.clear();
+    }
+    Ok(results)
+}

@@ -1,0 +1,269 @@
+//! Machines explored: a network is scheduled on each machine of a space.
+//!
+//! A [`Space`] names a machine file, what of it varies, and how schedules are searched for. Runs are numbered: networks outermost, then the
+//! machines. The same space over the same files gives the same bytes, however many threads and shards there are: each search ends after a
+//! number of trees.
+//!
+//! docs/tuning.md is the contract.
+
+mod base;
+mod space;
+
+pub use space::Space;
+
+use crate::results::{Origin, Results, Row, cells};
+use crate::runs::{Request, Runs, fingerprint};
+use crate::sample::Value;
+use crate::source::{AnyFiles, Recorded};
+use base::Base;
+use chipless::{Failure, FailureKind, Files};
+use chipless_report::tables::Values as Cells;
+use chipless_schedule::emit::{self, Unwritten, Written};
+use chipless_schedule::machine::Machine;
+use chipless_schedule::model::Objective;
+use chipless_schedule::network::Network;
+use chipless_schedule::price::{Price, RETICLE};
+use chipless_schedule::search;
+use space::COLUMNS;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A network that is scheduled again and again.
+struct Ready {
+    name: String,
+    network: Network,
+    written: Written,
+}
+
+/// Schedules networks on every machine of a space.
+///
+/// # Errors
+/// Files that are not there, networks that cannot be scheduled at all, figures that a machine does not have, a journal that cannot be
+/// written. That a network does not fit a machine is a row.
+pub fn run(
+    space: &Space,
+    networks: &[String],
+    files: impl Files + 'static,
+    request: &Request<'_>,
+) -> Result<Results, Failure> {
+    let files = AnyFiles(Arc::new(files));
+    let base = Base::open(space, &files)?;
+    let mut parts = vec![space.text.clone().into_bytes(), base.text().into_bytes()];
+    let mut ready = Vec::new();
+    for name in networks {
+        let (network, bytes) = open(space, name, &files)?;
+        parts.extend([name.clone().into_bytes(), bytes]);
+        ready.push(network);
+    }
+    if ready.is_empty() {
+        let text = "expected a network, found none";
+        return Err(Failure::misuse("networks", text));
+    }
+    let values = base.resolve(&space.figures);
+    let each = space.machines().unwrap_or(1).max(1);
+    let count = each * ready.len() as u64;
+    let point = |run: u64| {
+        let machine = space.sample.point(&values, run % each);
+        (&ready[(run / each) as usize], machine)
+    };
+    let fingerprint = fingerprint(parts.iter().map(Vec::as_slice));
+    let runs = Runs::open("tune", &fingerprint, count, request)?;
+    let best = Best::new(space.objective, &ready, each);
+    let rows = runs.finish(
+        request,
+        &|run| {
+            let (ready, figures) = point(run);
+            row(run, &scheduled(space, &base, ready, &figures))
+        },
+        &|row| best.told(row),
+    )?;
+    let points: Vec<_> = rows.iter().map(|row| point(row.run)).collect();
+    let names = points.iter().map(|(ready, _)| ready.name.clone());
+    let mut axes = vec![("network".to_owned(), Cells::Text(names.collect()))];
+    for (index, figure) in space.figures.iter().enumerate() {
+        let each: Vec<&Value> = points.iter().map(|(_, point)| &point[index]).collect();
+        axes.push((figure.name.clone(), cells(&values[index], &each)));
+    }
+    let origin = Origin {
+        fingerprint,
+        shard: request.shard,
+        runs: count,
+    };
+    let columns = COLUMNS.map(str::to_owned);
+    let results = Results::new(axes, &columns, rows, origin);
+    results.with_front(space.front.clone())
+}
+
+/// Everything that a space and its networks read, by name, so that schedules can be made where those files are not.
+///
+/// # Errors
+/// As of [`run`].
+pub fn carry(
+    space: &Space,
+    networks: &[String],
+    files: impl Files + 'static,
+) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+    let recorded = Recorded::new(files);
+    let files = AnyFiles(Arc::new(recorded.clone()));
+    Base::open(space, &files)?;
+    for name in networks {
+        open(space, name, &files)?;
+    }
+    Ok(recorded.contents())
+}
+
+/// A network, and the bytes of its file.
+fn open(space: &Space, name: &str, files: &AnyFiles) -> Result<(Ready, Vec<u8>), Failure> {
+    let wrong = |error: &dyn std::fmt::Display| Failure::unreadable(name, error);
+    let bytes = files.open(name).map_err(|error| wrong(&error))?;
+    let folder = Path::new(name).parent().unwrap_or(Path::new(""));
+    // A file that an ONNX file names lies beside it, nowhere else.
+    let beside = |file: &str| {
+        let mut parts = Path::new(file).components();
+        let is_plain = parts.all(|part| matches!(part, std::path::Component::Normal(_)));
+        let path = folder.join(file).to_string_lossy().into_owned();
+        let found = is_plain.then(|| files.open(&path).ok());
+        Some(found.flatten()?.to_vec())
+    };
+    let (front, _) = space
+        .reading
+        .read(&bytes, &beside)
+        .map_err(|error| wrong(&error))?;
+    let written = Written::of(&front, space.reading.batch, false).map_err(|e| wrong(&e))?;
+    let ready = Ready {
+        name: name.to_owned(),
+        network: front.network,
+        written,
+    };
+    Ok((ready, bytes.to_vec()))
+}
+
+/// What a machine gives for a network.
+struct Point {
+    latency: f64,
+    energy: f64,
+    price: Price,
+}
+
+/// Schedules a network on a machine.
+fn scheduled(
+    space: &Space,
+    base: &Base,
+    ready: &Ready,
+    figures: &[Value],
+) -> Result<Point, Failure> {
+    let machine = base.machine(&space.figures, figures)?;
+    let options = search::Options {
+        batch: space.reading.batch,
+        objective: space.objective,
+        seconds: None,
+        trees: Some(space.trees),
+        seed: space.seed,
+        // Points are searched side by side.
+        threads: 1,
+        one_pass: false,
+    };
+    let (_, best) = emit::searched(
+        &ready.written,
+        (&ready.network, &machine),
+        &options,
+        &AtomicBool::new(false),
+        &mut |_| {},
+    )
+    .map_err(|unwritten| impossible(&ready.name, &machine, &unwritten))?;
+    let (energy, cycles) = best.replay;
+    Ok(Point {
+        latency: cycles as f64 / machine.clock * 1e9,
+        energy,
+        price: Price::of(&machine, space.process, space.memory),
+    })
+}
+
+fn impossible(network: &str, machine: &Machine, unwritten: &Unwritten) -> Failure {
+    let kind = match unwritten {
+        Unwritten::Impossible(_) => FailureKind::Fault,
+        Unwritten::Unsupported(_) => FailureKind::Unsupported,
+    };
+    Failure::new(
+        kind,
+        format_args!("{network} on {}", machine.name),
+        unwritten,
+    )
+}
+
+fn row(run: u64, point: &Result<Point, Failure>) -> Row {
+    match point {
+        Ok(point) => {
+            let (area, dollars) = (point.price.area(), point.price.dollars());
+            let message = match dollars {
+                Some(_) => String::new(),
+                None => format!(
+                    "no price: the die would have {area:.0} mm², and a reticle takes {RETICLE:.0} mm²"
+                ),
+            };
+            Row {
+                run,
+                status: "ok".into(),
+                message,
+                values: vec![
+                    Some(point.latency),
+                    Some(point.energy),
+                    Some(point.latency * point.energy),
+                    Some(area),
+                    dollars,
+                ],
+            }
+        }
+        Err(failure) => Row {
+            run,
+            status: failure.kind.name().into(),
+            message: failure.message.clone(),
+            values: vec![None; COLUMNS.len()],
+        },
+    }
+}
+
+/// The best of what is minimised so far, for each network.
+struct Best<'r> {
+    column: usize,
+    networks: &'r [Ready],
+    /// Machines of a network.
+    each: u64,
+    best: Mutex<Vec<Option<f64>>>,
+}
+
+impl<'r> Best<'r> {
+    fn new(objective: Objective, networks: &'r [Ready], each: u64) -> Best<'r> {
+        let column = match objective {
+            Objective::Delay => 0,
+            Objective::Energy => 1,
+            Objective::Edp => 2,
+        };
+        Best {
+            column,
+            networks,
+            each,
+            best: Mutex::new(vec![None; networks.len()]),
+        }
+    }
+
+    /// The best with this row, as text.
+    fn told(&self, row: &Row) -> String {
+        let mut best = self.best.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = &mut best[(row.run / self.each) as usize];
+        let found = row.values.get(self.column).copied().flatten();
+        *of = [*of, found].into_iter().flatten().reduce(f64::min);
+        let each = self.networks.iter().zip(&*best);
+        let said = each.filter_map(|(ready, best)| {
+            let stem = Path::new(&ready.name).file_stem()?.to_string_lossy();
+            Some(format!("{stem} {:.4e}", (*best)?))
+        });
+        let said = said.collect::<Vec<_>>().join(", ");
+        if said.is_empty() {
+            return said;
+        }
+        format!("best {}: {said}", COLUMNS[self.column])
+    }
+}
