@@ -18,7 +18,7 @@ const ROUTER: f64 = 16_781.312;
 const LAYOUT: f64 = 2.2;
 /// Area behind that of cores and interfaces: control, and logic for tests.
 const CONTROL: f64 = 1.05 * 1.05;
-/// Area of a PCIe interface, µm² for each GB/s of DRAM.
+/// Area of a `PCIe` interface, µm² for each GB/s of DRAM.
 const PCIE: f64 = 3_000_000.0 / 128.0;
 /// The largest die that a reticle takes, mm².
 pub const RETICLE: f64 = 858.0;
