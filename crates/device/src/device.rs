@@ -11,6 +11,7 @@ use crate::memory::{Loaded, Memory};
 use crate::policy::{self, Candidate, Holder, Place, Policy};
 use crate::power::Power;
 use crate::programs::{Work, load};
+use crate::rings::Ring;
 use crate::setup::Setup;
 use crate::states::States;
 use crate::substreams::ContextMap;
@@ -20,7 +21,7 @@ use crate::workload::ArrivalKind;
 use chipless_model::Storage;
 use chipless_sim::{InstanceId, Stopped, World};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 
 pub(crate) type JobId = u32;
 
@@ -33,6 +34,8 @@ pub(crate) enum Due {
     Drawn(usize, u64, u64),
     /// A phase of a job is over.
     Phase(JobId, u64),
+    /// A refused push is tried again.
+    Attempt(JobId, u64),
     /// A task ends, on this queue.
     Task(JobId, u64, u32),
     /// The walks of a transfer are done: of a task on this queue, or of the list of an agent.
@@ -49,19 +52,11 @@ pub(crate) enum Due {
     Wake(usize),
 }
 
-/// Order of events of one instant: ends before arrivals, arrivals in the order of their streams.
+/// Order of events of one instant: ends before pushes that are tried again, these before arrivals, arrivals in the order of their streams.
 const ENDS: u32 = 0;
-const ARRIVALS: u32 = 1;
+const ATTEMPTS: u32 = 1;
+const ARRIVALS: u32 = 2;
 const WAKES: u32 = u32::MAX;
-
-/// A context's ring, and what became of its jobs.
-#[derive(Debug, Default)]
-pub(crate) struct Ring {
-    pub(crate) waiting: VecDeque<JobId>,
-    pub(crate) held: u64,
-    pub(crate) running: Option<JobId>,
-    pub(crate) is_dead: bool,
-}
 
 /// An engine's places.
 pub(crate) struct Places {
@@ -294,6 +289,7 @@ impl<'a> Device<'_, '_, 'a> {
     pub(crate) fn at(&mut self, at: u64, due: Due) {
         let order = match due {
             Due::Arrival(stream, ..) | Due::Drawn(stream, ..) => ARRIVALS + stream as u32,
+            Due::Attempt(..) => ATTEMPTS,
             Due::Wake(_) => WAKES,
             _ => ENDS,
         };
@@ -316,7 +312,9 @@ impl<'a> Device<'_, '_, 'a> {
                     self.draw(stream);
                 }
             }
-            Due::Phase(job, stamp) if self.is_current(job, |j| j.stamp == stamp) => {
+            Due::Phase(job, stamp) | Due::Attempt(job, stamp)
+                if self.is_current(job, |j| j.stamp == stamp) =>
+            {
                 self.elapsed(job);
             }
             Due::Task(job, epoch, queue) if self.is_current(job, |j| j.epoch == epoch) => {

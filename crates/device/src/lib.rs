@@ -29,6 +29,7 @@ mod programs;
 pub mod quantity;
 mod read;
 pub mod result;
+mod rings;
 pub mod rules;
 mod setup;
 mod states;

@@ -100,7 +100,10 @@ impl Device<'_, '_, '_> {
                 self.job(id).first_push = now;
                 self.push(id);
             }
-            Phase::Refused => self.push(id),
+            Phase::Refused => {
+                self.count_refused(id);
+                self.push(id);
+            }
             Phase::Ringing => self.wait(id, Phase::Waiting),
             Phase::Starting | Phase::Resetting => {
                 if self.job(id).leaving.is_some() {
@@ -134,27 +137,6 @@ impl Device<'_, '_, '_> {
                 self.leave(id, status);
             }
             Phase::Waiting | Phase::Preempted | Phase::Running => {}
-        }
-    }
-
-    pub(crate) fn push(&mut self, id: JobId) {
-        let (now, figures) = (self.now, self.figures);
-        let context = self.context_of(id);
-        let granted = self.setup.contexts[context].granted;
-        let has_doorbell =
-            granted.is_none_or(|at| now >= at.saturating_add(figures.doorbell_grant));
-        if has_doorbell && self.rings[context].held < figures.ring_jobs {
-            self.rings[context].held += 1;
-            self.job(id).push = Some(now);
-            self.enter(id, Phase::Ringing, figures.doorbell_latency);
-            return;
-        }
-        let (stream, first) = (self.job(id).stream, self.job(id).first_push);
-        self.totals.streams[stream].busy += 1;
-        if now.saturating_add(figures.host_retry) > first.saturating_add(figures.host_retry_limit) {
-            self.leave(id, Status::Rejected);
-        } else {
-            self.enter(id, Phase::Refused, figures.host_retry);
         }
     }
 
@@ -231,6 +213,7 @@ impl Device<'_, '_, '_> {
     pub(crate) fn abort(&mut self, context: usize) {
         let ring = &mut self.rings[context];
         ring.is_dead = true;
+        ring.refused.clear();
         let waiting = std::mem::take(&mut ring.waiting);
         for id in waiting {
             let engine = self.engine_of(id);
@@ -282,6 +265,9 @@ impl Device<'_, '_, '_> {
 
     /// A job leaves the device and the host.
     pub(crate) fn leave(&mut self, id: JobId, status: Status) {
+        if self.job(id).phase == Phase::Refused {
+            self.count_refused(id);
+        }
         self.charge(id);
         let Some(job) = self.jobs[id as usize].take() else {
             return;
@@ -292,6 +278,7 @@ impl Device<'_, '_, '_> {
         let context = stream.stream.context;
         if job.push.is_some() {
             self.rings[context].held -= 1;
+            self.wake_refused(context);
         }
         let mut spent = job.spent;
         let (ran, walked) = (job.ran as i64, job.walked.min(job.ran) as i64);

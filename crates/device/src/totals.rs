@@ -203,6 +203,11 @@ impl Simulated<'_> {
         self.cache
     }
 
+    /// Pushes of a stream that were refused.
+    pub fn refused(&self, stream: usize) -> u64 {
+        self.streams[stream].busy
+    }
+
     /// Jobs of a stream that were done.
     pub fn done(&self, stream: usize) -> u64 {
         self.streams[stream].done

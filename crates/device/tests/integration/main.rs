@@ -6,6 +6,7 @@ mod files;
 mod memory;
 mod paths;
 mod power;
+mod rings;
 mod scheduling;
 mod translation;
 mod workloads;
