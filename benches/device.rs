@@ -3,8 +3,8 @@
 
 #![allow(clippy::print_stdout, reason = "a bench prints its results")]
 
-use chipless::device::{Report, Request, run};
 use chipless::Options;
+use chipless::device::{Report, Request, run};
 use chipless_benches::best_of_all_threads;
 use std::time::Duration;
 
@@ -42,7 +42,8 @@ streams:
     )
 }
 
-const EVERYTHING: &str = "agents: {gpu: {rate: 20GB/s}, media: {rate: 2GB/s, path: [network, cache, ddr], weight: 2}}
+const EVERYTHING: &str =
+    "agents: {gpu: {rate: 20GB/s}, media: {rate: 2GB/s, path: [network, cache, ddr], weight: 2}}
 set:
   power.governor: deadline
   power.thermal.period: 10ms

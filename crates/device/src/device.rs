@@ -5,6 +5,7 @@
 
 use crate::agents::Bursting;
 use crate::arrivals::{Arrival, Link, Source};
+use crate::fifos::{Fifo, FifoName};
 use crate::figures::{CACHE, DDR, Figures, NETWORK};
 use crate::job::{Job, Record, Status};
 use crate::memory::{Loaded, Memory};
@@ -38,6 +39,10 @@ pub(crate) enum Due {
     Attempt(JobId, u64),
     /// A task ends, on this queue.
     Task(JobId, u64, u32),
+    /// An entry has been written that a queue of a job pushes into a FIFO.
+    Written(JobId, u64, u32),
+    /// The work of the first entry of a FIFO that a job's program names is done.
+    Entry(JobId, u64, u32),
     /// The walks of a transfer are done: of a task on this queue, or of the list of an agent.
     Walked(JobId, u64, Owner),
     /// A program ends that nothing shares with.
@@ -110,6 +115,9 @@ pub(crate) struct Device<'s, 'p, 'a> {
     pub(crate) bursting: Vec<Bursting>,
     pub(crate) power: Power,
     pub(crate) map: ContextMap,
+    /// FIFOs that jobs of all contexts push into, and until when the scheduler CPU writes entries.
+    pub(crate) shared: BTreeMap<FifoName, Fifo>,
+    pub(crate) cpu_free: u64,
     /// By stream, those whose jobs follow its own.
     pub(crate) followers: Vec<Vec<usize>>,
     pub(crate) ended: Vec<Owner>,
@@ -182,6 +190,8 @@ pub fn simulate<'s, 'a>(
         bursting,
         power: Power::new(&figures.power),
         map: ContextMap::default(),
+        shared: BTreeMap::new(),
+        cpu_free: 0,
         followers: followers(setup),
         ended: Vec::new(),
         candidates: Vec::new(),
@@ -319,6 +329,12 @@ impl<'a> Device<'_, '_, 'a> {
             }
             Due::Task(job, epoch, queue) if self.is_current(job, |j| j.epoch == epoch) => {
                 self.task_ends(job, queue);
+            }
+            Due::Written(job, epoch, queue) if self.is_current(job, |j| j.epoch == epoch) => {
+                self.written(job, queue);
+            }
+            Due::Entry(job, epoch, fifo) if self.is_current(job, |j| j.epoch == epoch) => {
+                self.entry_ends(job, fifo);
             }
             Due::Walked(job, epoch, owner) if self.is_current(job, |j| j.epoch == epoch) => {
                 self.walked(job, owner);

@@ -97,6 +97,10 @@ pub struct Figures {
     pub agents: BTreeMap<String, AgentFigures>,
     pub agent_entries: u64,
     pub agents_per_tile: u64,
+    pub fifo_entries: [u64; 4],
+    pub fifo_count: [u64; 4],
+    pub fifo_divided: bool,
+    pub fifo_write: [u64; 2],
     pub watchdog_timeout: u64,
     pub reset_time: u64,
     pub power: PowerFigures,
@@ -235,6 +239,17 @@ specs! {
     "ddr.bandwidth" Bandwidth, 1, Real(bandwidth[8]);
     "dma.agent.entries" Count, 1, Whole(agent_entries);
     "dma.agents_per_tile" Count, 1, Whole(agents_per_tile);
+    "fifo.dpu.entries" Count, 1, Whole(fifo_entries[0]);
+    "fifo.dpu.fifos" Count, 1, Whole(fifo_count[0]);
+    "fifo.spare.entries" Count, 1, Whole(fifo_entries[1]);
+    "fifo.spare.fifos" Count, 1, Whole(fifo_count[1]);
+    "fifo.ipc.entries" Count, 1, Whole(fifo_entries[2]);
+    "fifo.ipc.fifos" Count, 1, Whole(fifo_count[2]);
+    "fifo.shave.entries" Count, 1, Whole(fifo_entries[3]);
+    "fifo.shave.fifos" Count, 1, Whole(fifo_count[3]);
+    "fifo.divided" Bool, 0, Bool(fifo_divided);
+    "fifo.write.cpu" Time("ns"), 0, Whole(fifo_write[0]);
+    "fifo.write.dma" Time("ns"), 0, Whole(fifo_write[1]);
     "watchdog.timeout" Time("s"), 1, Whole(watchdog_timeout);
     "reset.time" Time("ms"), 0, Whole(reset_time);
     "power.enabled" Bool, 0, Bool(power.enabled);
@@ -257,7 +272,7 @@ specs! {
 }
 
 /// Figures that are 0, or off, on an ideal device.
-const IDEAL: [&str; 16] = [
+const IDEAL: [&str; 18] = [
     "host.submit",
     "host.complete",
     "doorbell.latency",
@@ -265,6 +280,8 @@ const IDEAL: [&str; 16] = [
     "context_map.load",
     "firmware.start",
     "firmware.complete",
+    "fifo.write.cpu",
+    "fifo.write.dma",
     "preempt.save",
     "preempt.restore",
     "reset.time",
@@ -441,6 +458,10 @@ impl Default for Figures {
             agents: BTreeMap::new(),
             agent_entries: 8,
             agents_per_tile: 6,
+            fifo_entries: [256, 64, 16, 128],
+            fifo_count: [8, 8, 16, 16],
+            fifo_divided: false,
+            fifo_write: [0; 2],
             watchdog_timeout: 2_000_000_000_000,
             reset_time: 0,
             power: PowerFigures::default(),

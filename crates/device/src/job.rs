@@ -1,9 +1,9 @@
 //! A job on its way through the device, and what its time went into.
 
 use crate::arrivals::Link;
+use crate::fifos::Fifo;
 use crate::states::Alone;
 use crate::synthetic::Synthetic;
-use crate::tasks::Agent;
 use chipless_sim::InstanceId;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -188,8 +188,8 @@ pub(crate) enum Body {
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) queues: Vec<Place>,
-    /// The link agents of its tiles.
-    pub(crate) agents: Vec<Agent>,
+    /// FIFOs that its program names. Those that are shared stand in the device.
+    pub(crate) fifos: Vec<Fifo>,
     /// Repetitions of each task that have ended.
     pub(crate) done: Vec<u64>,
     /// Tasks and lists that have not.
@@ -219,9 +219,7 @@ impl Run {
         let count = program.count();
         Run {
             queues: vec![Place::default(); program.queues.len()],
-            agents: (0..program.link_agents())
-                .map(|_| Agent::default())
-                .collect(),
+            fifos: program.fifos.iter().map(|_| Fifo::default()).collect(),
             done: vec![0; program.tasks.len()],
             left: count + program.lists(),
             in_flight: 0,

@@ -2,7 +2,8 @@
 
 use crate::agents::AgentReport;
 use crate::cache::CacheCounts;
-use crate::figures::{BANDS, Grade, Machine, PolicyName, RESOURCES, Resolved};
+use crate::fifos::{Block, FifoReport, Writer, reports};
+use crate::figures::{BANDS, Figures, Grade, Machine, PolicyName, RESOURCES, Resolved};
 use crate::mmu::TlbCounts;
 use crate::power::{Energy, Governor};
 use crate::setup::{Program, Setup};
@@ -180,7 +181,7 @@ pub struct ContextReport {
 }
 
 /// Of the device.
-#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct DeviceReport {
     /// How busy its engines were.
     pub utilization: Utilization,
@@ -194,6 +195,8 @@ pub struct DeviceReport {
     pub resets: u64,
     /// Rows of the context map.
     pub context_map: MapCounts,
+    /// FIFOs that entries were pushed into, by kind.
+    pub fifos: Vec<FifoReport>,
     /// What the NPU used, by figures that are all assumed.
     pub energy: Energy,
 }
@@ -263,7 +266,7 @@ fn latency(latencies: &mut Latencies) -> Latency {
     }
 }
 
-fn device(simulated: &Simulated<'_>) -> DeviceReport {
+fn device(simulated: &Simulated<'_>, figures: &Figures) -> DeviceReport {
     let part = |busy: u64| {
         if simulated.end == 0 {
             0.0
@@ -281,6 +284,7 @@ fn device(simulated: &Simulated<'_>) -> DeviceReport {
         cache: simulated.cache,
         resets: simulated.resets,
         context_map: simulated.map,
+        fifos: reports(&simulated.fifos, figures),
         energy: simulated.energy,
     }
 }
@@ -402,7 +406,7 @@ impl Parts<'_, '_, '_, '_> {
             streams,
             fairness: fairness(setup, &contexts),
             contexts,
-            device: device(simulated),
+            device: device(simulated, &self.resolved.figures),
             agents: simulated.agents.clone(),
             worst_cases: worst_cases(setup, &self.resolved.figures, self.alone),
             resources: resources.collect(),
@@ -517,11 +521,26 @@ impl Parts<'_, '_, '_, '_> {
         for (name, passed) in RESOURCES.iter().zip(&simulated.passed) {
             add(*passed, &format!("{name}.bandwidth"));
         }
-        let pushes = setup.streams.iter().any(|s| match s.program {
-            Program::Synthetic(p) => p.tasks.iter().any(|t| matches!(t.kind, TaskKind::Push(..))),
-            Program::File(_) => false,
-        });
-        add(pushes, "dma.agent.entries");
+        let used = Block::ALL.iter().zip(&simulated.fifos);
+        for (block, _) in used.filter(|(_, counts)| counts.writes > 0) {
+            if *block == Block::LinkAgent {
+                add(true, "dma.agent.entries");
+            } else {
+                add(true, &format!("fifo.{}.entries", block.name()));
+                add(true, "fifo.divided");
+                add(f.fifo_divided, &format!("fifo.{}.fifos", block.name()));
+            }
+        }
+        let writes = |writer: Writer| {
+            let programs = setup.streams.iter().filter_map(|s| match s.program {
+                Program::Synthetic(program) => Some(program),
+                Program::File(_) => None,
+            });
+            let mut tasks = programs.flat_map(|program| &program.tasks);
+            tasks.any(|task| matches!(&task.kind, TaskKind::Push(p) if p.writer == Some(writer)))
+        };
+        add(writes(Writer::Cpu), "fifo.write.cpu");
+        add(writes(Writer::Dma), "fifo.write.dma");
         add(simulated.resets > 0, "watchdog.timeout");
         add(simulated.resets > 0 && f.reset_time > 0, "reset.time");
         let power = &f.power;
@@ -566,7 +585,12 @@ fn fairness(setup: &Setup<'_, '_, '_>, contexts: &[ContextReport]) -> f64 {
 }
 
 /// A simulation with another figure.
-pub fn what_if(change: &str, setup: &Setup<'_, '_, '_>, simulated: &mut Simulated<'_>) -> WhatIf {
+pub fn what_if(
+    change: &str,
+    setup: &Setup<'_, '_, '_>,
+    figures: &Figures,
+    simulated: &mut Simulated<'_>,
+) -> WhatIf {
     let streams = setup.streams.iter().zip(&mut simulated.streams);
     let streams = streams.map(|(of, totals)| WhatIfStream {
         name: of.stream.name.clone(),
@@ -575,7 +599,7 @@ pub fn what_if(change: &str, setup: &Setup<'_, '_, '_>, simulated: &mut Simulate
     WhatIf {
         change: change.to_owned(),
         streams: streams.collect(),
-        device: device(simulated),
+        device: device(simulated, figures),
         agents: simulated.agents.clone(),
     }
 }

@@ -1,5 +1,6 @@
-//! Programs that stand in a workload: computations, transfers and lists for link agents, in order on their queues.
+//! Programs that stand in a workload: computations, transfers and entries for FIFOs, in order on their queues.
 
+use crate::fifos::{BLOCKS, Block, FifoName, Writer};
 use crate::figures::RESOURCES;
 use crate::mmu::Map;
 use crate::read::{Fields, Read, engine, flag, integer, list, size, text, time, wrong};
@@ -24,6 +25,8 @@ pub struct Synthetic {
     pub queues: Vec<Vec<u32>>,
     /// Names of agents, by the numbers that accesses have.
     pub agents: Vec<String>,
+    /// FIFOs that it pushes into.
+    pub fifos: Vec<FifoName>,
     /// Where its figures stand.
     pub span: Span,
 }
@@ -50,10 +53,44 @@ pub enum TaskKind {
     Compute(u64),
     /// Moves bytes.
     Transfer(Transfer),
-    /// Hands a list of one transfer to a link agent.
-    Push(u32, Transfer),
+    /// Hands an entry to a FIFO.
+    Push(Push),
     /// Never ends.
     Hang,
+}
+
+impl TaskKind {
+    /// The bytes that it moves, or those of the list that it pushes.
+    pub const fn transfer(&self) -> Option<&Transfer> {
+        match self {
+            TaskKind::Transfer(transfer)
+            | TaskKind::Push(Push {
+                entry: Entry::List(transfer),
+                ..
+            }) => Some(transfer),
+            _ => None,
+        }
+    }
+}
+
+/// An entry for a FIFO.
+#[derive(Clone, Debug)]
+pub struct Push {
+    /// Which of the FIFOs that the program names.
+    pub fifo: u32,
+    /// Who writes it; `None`: it is there at once.
+    pub writer: Option<Writer>,
+    /// What is done with it.
+    pub entry: Entry,
+}
+
+/// What an entry of a FIFO points to.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// A list of one transfer.
+    List(Transfer),
+    /// Work that takes so many picoseconds.
+    Work(u64),
 }
 
 /// Bytes on their way.
@@ -79,34 +116,22 @@ impl Synthetic {
         self.tasks.iter().map(|task| task.repeat).sum()
     }
 
-    /// Lists for link agents.
+    /// Entries for FIFOs.
     pub fn lists(&self) -> u64 {
         let push = |task: &&Task| matches!(task.kind, TaskKind::Push(..));
         self.tasks.iter().filter(push).map(|task| task.repeat).sum()
     }
 
-    /// Link agents that it names: one more than their highest number.
-    pub fn link_agents(&self) -> u32 {
-        let number = |task: &Task| match task.kind {
-            TaskKind::Push(agent, _) => agent + 1,
-            _ => 0,
-        };
-        self.tasks.iter().map(number).max().unwrap_or(0)
-    }
-
     /// Whether any of its transfers is seen by the memory path.
     pub fn has_addresses(&self) -> bool {
-        self.tasks.iter().any(|task| match &task.kind {
-            TaskKind::Transfer(t) | TaskKind::Push(_, t) => t.address.is_some(),
-            _ => false,
-        })
+        let mut transfers = self.tasks.iter().filter_map(|task| task.kind.transfer());
+        transfers.any(|transfer| transfer.address.is_some())
     }
 
     /// Whether anything of it passes a resource that others pass, too.
     pub fn has_transfers(&self) -> bool {
-        self.tasks
-            .iter()
-            .any(|task| matches!(task.kind, TaskKind::Transfer(_) | TaskKind::Push(..)))
+        let mut kinds = self.tasks.iter().map(|task| &task.kind);
+        kinds.any(|kind| kind.transfer().is_some())
     }
 }
 
@@ -199,6 +224,26 @@ pub(crate) fn read(node: &Node, asked: Option<Engine>) -> Read<Synthetic> {
     Ok(program)
 }
 
+/// The block of work FIFOs that a task names.
+fn block(fields: &Fields<'_>, span: Span) -> Read<Block> {
+    let Some(node) = fields.get("fifo") else {
+        return wrong(
+            &rules::MISSING,
+            span,
+            "expected `fifo` beside enqueue, found none",
+        );
+    };
+    let name = text(node, "the name of a block of FIFOs")?;
+    let blocks = [Block::Dpu, Block::Spare, Block::Ipc, Block::Shave];
+    match blocks.into_iter().find(|block| block.name() == name) {
+        Some(block) => Ok(block),
+        None => senseless(
+            node.span,
+            format!("expected one of {}, found \"{name}\"", BLOCKS.join(", ")),
+        ),
+    }
+}
+
 fn maps(node: &Node) -> Read<Vec<Map>> {
     let range = |item: &Node| {
         let known = ["base", "size", "page", "on_demand"];
@@ -245,11 +290,12 @@ fn maps(node: &Node) -> Read<Vec<Map>> {
 
 impl Synthetic {
     fn task<'n>(&mut self, item: &'n Node, queues: &mut Vec<&'n str>, first: u64) -> Read<Task> {
-        const KINDS: [&str; 4] = ["compute", "transfer", "push", "hang"];
+        const KINDS: [&str; 5] = ["compute", "transfer", "push", "enqueue", "hang"];
         let known = [
             "compute",
             "transfer",
             "push",
+            "enqueue",
             "hang",
             "queue",
             "after",
@@ -260,6 +306,10 @@ impl Synthetic {
             "agent",
             "stride",
             "link_agent",
+            "fifo",
+            "number",
+            "shared",
+            "writer",
         ];
         let fields = Fields::of(item, "a task", &known)?;
         let (kind, value) = fields.one_of(&KINDS, &rules::SYNTHETIC)?;
@@ -272,11 +322,20 @@ impl Synthetic {
                 );
             }
         }
-        if let (Some(node), true) = (fields.get("link_agent"), kind != "push") {
-            return senseless(
-                node.span,
-                format!("expected `link_agent` beside push, found it beside {kind}"),
-            );
+        for (only, kinds) in [
+            ("link_agent", &["push"][..]),
+            ("fifo", &["enqueue"]),
+            ("number", &["enqueue"]),
+            ("shared", &["push", "enqueue"]),
+            ("writer", &["push", "enqueue"]),
+        ] {
+            if let (Some(node), false) = (fields.get(only), kinds.contains(&kind)) {
+                let kinds = kinds.join(" or ");
+                return senseless(
+                    node.span,
+                    format!("expected `{only}` beside {kinds}, found it beside {kind}"),
+                );
+            }
         }
         let repeat = match fields.get("repeat") {
             Some(node) => integer(node, 1, TASKS.into(), "a number of repetitions")? as u64,
@@ -297,11 +356,17 @@ impl Synthetic {
             "compute" => TaskKind::Compute(time(value, "compute")?),
             "transfer" => TaskKind::Transfer(self.transfer(&fields, value, repeat)?),
             "push" => {
-                let agent = match fields.get("link_agent") {
-                    Some(node) => integer(node, 0, 1 << 16, "the number of a link agent")? as u32,
-                    None => 0,
-                };
-                TaskKind::Push(agent, self.transfer(&fields, value, repeat)?)
+                let entry = Entry::List(self.transfer(&fields, value, repeat)?);
+                self.push(&fields, Block::LinkAgent, "link_agent", entry)?
+            }
+            "enqueue" => {
+                let block = block(&fields, item.span)?;
+                self.push(
+                    &fields,
+                    block,
+                    "number",
+                    Entry::Work(time(value, "enqueue")?),
+                )?
             }
             _ if flag(value, "hang")? => TaskKind::Hang,
             _ => return senseless(value.span, "expected hang: true, found false"),
@@ -317,6 +382,50 @@ impl Synthetic {
             after,
             kind,
         })
+    }
+
+    /// A push of an entry into a FIFO of a block, whose number stands in a field.
+    fn push(
+        &mut self,
+        fields: &Fields<'_>,
+        block: Block,
+        field: &str,
+        entry: Entry,
+    ) -> Read<TaskKind> {
+        let number = match fields.get(field) {
+            Some(node) => integer(node, 0, 1 << 16, "the number of a FIFO")? as u32,
+            None => 0,
+        };
+        let is_shared = match fields.get("shared") {
+            Some(node) => flag(node, "shared")?,
+            None => false,
+        };
+        let writer = match fields.get("writer") {
+            Some(node) => Some(match text(node, "who writes an entry")? {
+                "cpu" => Writer::Cpu,
+                "dma" => Writer::Dma,
+                other => {
+                    let text = format!("expected cpu or dma, found \"{other}\"");
+                    return senseless(node.span, text);
+                }
+            }),
+            None => None,
+        };
+        let name = FifoName {
+            block,
+            number,
+            is_shared,
+        };
+        let known = self.fifos.iter().position(|known| *known == name);
+        let fifo = known.unwrap_or_else(|| {
+            self.fifos.push(name);
+            self.fifos.len() - 1
+        });
+        Ok(TaskKind::Push(Push {
+            fifo: fifo as u32,
+            writer,
+            entry,
+        }))
     }
 
     /// Tasks before this one, as numbers of tasks and repetitions.

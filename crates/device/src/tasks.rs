@@ -1,4 +1,4 @@
-//! Tasks of synthetic programs: queues, transfers, link agents.
+//! Tasks of synthetic programs: queues and transfers.
 
 use crate::device::{Device, Due, JobId};
 use crate::figures::{CACHE, DDR};
@@ -9,14 +9,13 @@ use crate::setup::Program;
 use crate::synthetic::{Synthetic, TaskKind, Transfer};
 use chipless_model::{TaskId, Time};
 use chipless_sim::{InstanceId, Stopped};
-use std::collections::VecDeque;
 
 /// Whose transfer it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {
     /// A task of a job, on this queue.
     Task(JobId, u32),
-    /// The first list of a link agent of the tiles that a job holds.
+    /// The first entry of a job's in a FIFO that its program names, by its number.
     List(JobId, u32),
     /// A task of a program of a file.
     File(InstanceId, TaskId),
@@ -26,23 +25,8 @@ pub(crate) enum Owner {
     Agent(usize),
 }
 
-/// A list in a link agent's FIFO: the task and repetition that pushed it.
-#[derive(Clone, Copy, Debug)]
-struct List {
-    task: u32,
-    repetition: u64,
-}
-
-/// A link agent: its FIFO, and the queues whose pushes wait for room in it.
-#[derive(Debug, Default)]
-pub(crate) struct Agent {
-    fifo: VecDeque<List>,
-    waiting: VecDeque<u32>,
-    is_moving: bool,
-}
-
 /// A time at a clock that is a part of the full one.
-fn slowed(time: u64, speed: f64) -> u64 {
+pub(crate) fn slowed(time: u64, speed: f64) -> u64 {
     if speed < 1.0 {
         (time as f64 / speed).round() as u64
     } else {
@@ -52,7 +36,7 @@ fn slowed(time: u64, speed: f64) -> u64 {
 
 impl<'s> Device<'s, '_, '_> {
     /// The synthetic program of a job under way, and its run.
-    fn run(&mut self, id: JobId) -> Option<(&'s Synthetic, &mut Run)> {
+    pub(crate) fn run(&mut self, id: JobId) -> Option<(&'s Synthetic, &mut Run)> {
         let stream = self.job(id).stream;
         let Program::Synthetic(program) = self.setup.streams[stream].program else {
             return None;
@@ -133,9 +117,17 @@ impl<'s> Device<'s, '_, '_> {
                     run.in_flight += 1;
                     return self.transfer(id, Owner::Task(id, queue), transfer, repetition);
                 }
-                TaskKind::Push(agent, _) => {
-                    run.agents[*agent as usize].waiting.push_back(queue);
-                    if !self.admit(id, *agent) {
+                TaskKind::Push(push) => {
+                    let written = self.written_at(push.writer);
+                    if written > now {
+                        if let Some((_, run)) = self.run(id) {
+                            run.in_flight += 1;
+                        }
+                        self.at(written, Due::Written(id, epoch, queue));
+                        return true;
+                    }
+                    self.enqueue(id, queue, push.fifo);
+                    if !self.is_current(id, |j| j.epoch == epoch && j.phase == Phase::Running) {
                         return false;
                     }
                     // The push may have ended, and the next task of the queue may start.
@@ -150,7 +142,13 @@ impl<'s> Device<'s, '_, '_> {
     }
 
     /// Bytes set out: pages are looked up, walks are waited for. `false` where the job ended of it.
-    fn transfer(&mut self, id: JobId, owner: Owner, transfer: &Transfer, repetition: u64) -> bool {
+    pub(crate) fn transfer(
+        &mut self,
+        id: JobId,
+        owner: Owner,
+        transfer: &Transfer,
+        repetition: u64,
+    ) -> bool {
         let (now, epoch, stream) = (self.now, self.job(id).epoch, self.job(id).stream);
         let process = self.setup.contexts[self.context_of(id)].process;
         if let (Some(address), Program::Synthetic(program)) =
@@ -223,23 +221,19 @@ impl<'s> Device<'s, '_, '_> {
         let Some((program, run)) = self.run(id) else {
             return;
         };
-        let (number, repetition) = match owner {
+        let found = match owner {
             Owner::Task(_, queue) => {
                 let place = run.queues[queue as usize];
-                (
-                    program.queues[queue as usize][place.task as usize],
-                    place.repetition,
-                )
+                let number = program.queues[queue as usize][place.task as usize];
+                Some((number, place.repetition))
             }
-            Owner::List(_, agent) => match run.agents[agent as usize].fifo.front() {
-                Some(list) => (list.task, list.repetition),
-                None => return,
-            },
-            Owner::File(..) | Owner::Prefetch | Owner::Agent(_) => return,
+            Owner::List(_, fifo) => self.first_entry(id, fifo),
+            Owner::File(..) | Owner::Prefetch | Owner::Agent(_) => None,
         };
-        if let TaskKind::Transfer(transfer) | TaskKind::Push(_, transfer) =
-            &program.tasks[number as usize].kind
-        {
+        let Some((number, repetition)) = found else {
+            return;
+        };
+        if let Some(transfer) = program.tasks[number as usize].kind.transfer() {
             self.move_bytes(id, owner, transfer, repetition);
         }
         if let Some((_, run)) = self.run(id) {
@@ -255,7 +249,7 @@ impl<'s> Device<'s, '_, '_> {
         for owner in ended.drain(..) {
             match owner {
                 Owner::Task(job, queue) => self.task_ends(job, queue),
-                Owner::List(job, agent) => self.list_ends(job, agent),
+                Owner::List(job, fifo) => self.entry_ends(job, fifo),
                 Owner::File(instance, task) => {
                     self.world.served(instance, task, Time(self.now));
                 }
@@ -276,7 +270,7 @@ impl<'s> Device<'s, '_, '_> {
     }
 
     /// The task that a queue is at has ended.
-    fn advance(&mut self, id: JobId, queue: u32) {
+    pub(crate) fn advance(&mut self, id: JobId, queue: u32) {
         let now = self.now;
         let Some((program, run)) = self.run(id) else {
             return;
@@ -297,7 +291,7 @@ impl<'s> Device<'s, '_, '_> {
     }
 
     /// Something of a job has ended: it ends, leaves, or goes on.
-    fn proceed(&mut self, id: JobId) {
+    pub(crate) fn proceed(&mut self, id: JobId) {
         let Some((_, run)) = self.run(id) else {
             return;
         };
@@ -313,70 +307,8 @@ impl<'s> Device<'s, '_, '_> {
         }
     }
 
-    /// Lets pushes that wait enter the FIFO of an agent, and its first list run. `false` where the job ended of it.
-    fn admit(&mut self, id: JobId, agent: u32) -> bool {
-        let (entries, epoch) = (self.figures.agent_entries, self.job(id).epoch);
-        loop {
-            let Some((program, run)) = self.run(id) else {
-                return false;
-            };
-            let state = &mut run.agents[agent as usize];
-            if state.fifo.len() as u64 >= entries {
-                break;
-            }
-            let Some(queue) = state.waiting.pop_front() else {
-                break;
-            };
-            let place = run.queues[queue as usize];
-            state.fifo.push_back(List {
-                task: program.queues[queue as usize][place.task as usize],
-                repetition: place.repetition,
-            });
-            run.in_flight += 1;
-            self.advance(id, queue);
-            self.eager.push((id, epoch));
-        }
-        self.start_list(id, agent)
-    }
-
-    /// The first list of an agent sets out. `false` where the job ended of it.
-    fn start_list(&mut self, id: JobId, agent: u32) -> bool {
-        let Some((program, run)) = self.run(id) else {
-            return false;
-        };
-        let state = &mut run.agents[agent as usize];
-        let (Some(list), false) = (state.fifo.front().copied(), state.is_moving) else {
-            return true;
-        };
-        state.is_moving = true;
-        match &program.tasks[list.task as usize].kind {
-            TaskKind::Push(_, transfer) => {
-                self.transfer(id, Owner::List(id, agent), transfer, list.repetition)
-            }
-            _ => true,
-        }
-    }
-
-    /// The first list of an agent is done; the next entry starts, and a push that waited enters.
-    fn list_ends(&mut self, id: JobId, agent: u32) {
-        let epoch = self.job(id).epoch;
-        let Some((_, run)) = self.run(id) else {
-            return;
-        };
-        let state = &mut run.agents[agent as usize];
-        state.is_moving = false;
-        state.fifo.pop_front();
-        run.in_flight -= 1;
-        run.left -= 1;
-        self.proceed(id);
-        // The job may have come to its end.
-        if self.is_current(id, |j| j.epoch == epoch && j.phase == Phase::Running) {
-            self.admit(id, agent);
-        }
-    }
-
     /// Keeps what a job waits for: walks alone, or nothing that ends.
-    fn watch(&mut self, id: JobId) {
+    pub(crate) fn watch(&mut self, id: JobId) {
         let (now, epoch, timeout) = (self.now, self.job(id).epoch, self.figures.watchdog_timeout);
         let Some((_, run)) = self.run(id) else {
             return;
@@ -406,22 +338,11 @@ impl<'s> Device<'s, '_, '_> {
         self.run(id)?.1.hangs_since
     }
 
-    /// Pushes of a job that wait for room are taken back: it is asked to leave.
-    pub(crate) fn withdraw_pushes(&mut self, id: JobId) {
-        let Some((_, run)) = self.run(id) else {
-            return;
-        };
-        for agent in &mut run.agents {
-            for queue in agent.waiting.drain(..) {
-                run.queues[queue as usize].busy = false;
-            }
-        }
-    }
-
     /// Transfers and lists of a job are given up.
     pub(crate) fn drop_tasks(&mut self, id: JobId) {
         let is_its = |owner: &Owner| matches!(owner, Owner::Task(job, _) | Owner::List(job, _) if *job == id);
         self.memory.network.cancel(self.now, is_its);
         self.job(id).body = Body::None;
+        self.leave_fifos(id);
     }
 }

@@ -3,6 +3,7 @@
 use crate::agents::AgentReport;
 use crate::arrivals::Link;
 use crate::cache::CacheCounts;
+use crate::fifos::FifoCounts;
 use crate::figures::RESOURCES;
 use crate::job::{Breakdown, Job, Status};
 use crate::mmu::TlbCounts;
@@ -58,6 +59,8 @@ pub(crate) struct Totals<'a> {
     pub(crate) agents: Vec<AgentReport>,
     pub(crate) energy: Energy,
     pub(crate) map: MapCounts,
+    /// By kind of FIFO.
+    pub(crate) fifos: [FifoCounts; 5],
 }
 
 impl<'a> Totals<'a> {
@@ -77,6 +80,7 @@ impl<'a> Totals<'a> {
             agents: Vec::new(),
             energy: Energy::default(),
             map: MapCounts::default(),
+            fifos: [FifoCounts::default(); 5],
         }
     }
 
@@ -156,6 +160,7 @@ impl<'a> Totals<'a> {
             agents: self.agents,
             energy: self.energy,
             map: self.map,
+            fifos: self.fifos,
             stuck,
         }
     }
@@ -181,6 +186,8 @@ pub struct Simulated<'a> {
     pub energy: Energy,
     /// Rows of the context map.
     pub map: MapCounts,
+    /// By kind of FIFO: link agents, then the blocks of the NCE subsystem.
+    pub fifos: [FifoCounts; 5],
     /// Bytes of the first jobs of streams that computed.
     pub outputs: Vec<(usize, Storage<'a>)>,
     /// Jobs that got stuck: nothing is left to happen, and they have not ended.

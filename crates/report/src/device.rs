@@ -2,7 +2,7 @@
 
 use crate::style::Paint;
 use chipless_device::result::{Latency, Report};
-use chipless_device::{AgentReport, Energy, WorstCase};
+use chipless_device::{AgentReport, Energy, FifoReport, WorstCase};
 use chipless_model::{Finding, Time};
 
 mod page;
@@ -64,6 +64,21 @@ fn energy(energy: &Energy) -> String {
         parts.join(", "),
         energy.mean_w,
         energy.energy_delay_js
+    )
+}
+
+/// What the FIFOs of a kind did, as a line.
+fn fifo(fifo: &FifoReport) -> String {
+    let waits = match fifo.waits {
+        0 => "none waited".to_owned(),
+        waits => format!("{waits} waited for room, {} in all", time(fifo.waited_ns)),
+    };
+    format!(
+        "  {} FIFOs: {} entries, {waits}; at most {} of {} in one\n",
+        fifo.name.replace('_', " "),
+        fifo.writes,
+        fifo.deepest,
+        fifo.depth
     )
 }
 
@@ -190,6 +205,9 @@ pub fn text(report: &Report, paint: Paint) -> String {
             "  cache: {} lines touched, {part:.1} % of them there\n",
             d.cache.accesses
         ));
+    }
+    for f in &d.fifos {
+        text.push_str(&fifo(f));
     }
     text.push_str(&format!("  energy: {}\n", energy(&d.energy)));
     if !report.agents.is_empty() {

@@ -276,17 +276,23 @@ impl<'r> Study<'r> {
                 );
                 return Err(self.mistake(rules::TILES.at(program.span.place(), text)));
             }
-            // A program on the copy engine has no tiles, and the agents of one.
-            let agents = program.tiles.max(1).saturating_mul(f.agents_per_tile);
-            let named = u64::from(program.link_agents());
-            if named > agents {
-                let text = format!(
-                    "expected a link agent of the program's own tiles (0 to {}: {} for each tile), found {}",
-                    agents - 1,
-                    f.agents_per_tile,
-                    named - 1
-                );
-                return Err(self.mistake(rules::SYNTHETIC.at(program.span.place(), text)));
+            for fifo in &program.fifos {
+                let (whose, count) = if fifo.is_shared {
+                    ("the device's", fifo.block.on_device(f))
+                } else {
+                    (
+                        "the program's own tiles'",
+                        fifo.block.of_tiles(f, program.tiles),
+                    )
+                };
+                if u64::from(fifo.number) >= count {
+                    let text = format!(
+                        "expected one of {whose} {count} {} FIFOs (numbered from 0), found {}",
+                        fifo.block.name().replace('_', " "),
+                        fifo.number
+                    );
+                    return Err(self.mistake(rules::SYNTHETIC.at(program.span.place(), text)));
+                }
             }
         }
         Ok(())
@@ -515,9 +521,12 @@ impl<'r> Study<'r> {
             Ok(match &variant.purpose {
                 Purpose::Halved => Beside::Halved(ratios(first, &other, simulated)),
                 Purpose::Doubled => Beside::Doubled(ratios(first, &other, simulated)),
-                Purpose::WhatIf(text) => {
-                    Beside::WhatIf(Box::new(what_if(text, &setup, &mut other)))
-                }
+                Purpose::WhatIf(text) => Beside::WhatIf(Box::new(what_if(
+                    text,
+                    &setup,
+                    &variant.resolved.figures,
+                    &mut other,
+                ))),
             })
         };
         if resolved.program == base.program && clocks(resolved) == clocks(base) {

@@ -2,6 +2,7 @@
 
 mod agents;
 mod chains;
+mod fifos;
 mod files;
 mod memory;
 mod paths;

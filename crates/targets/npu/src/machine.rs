@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 
 /// Sections of the device around the programs. Whoever simulates that reads them; a program's time rests on none of them.
-const DEVICE: [&str; 21] = [
+const DEVICE: [&str; 22] = [
     "device",
     "ring",
     "host",
@@ -28,6 +28,7 @@ const DEVICE: [&str; 21] = [
     "watchdog",
     "reset",
     "power",
+    "fifo",
 ];
 
 /// The NPU4's figures. See `machine.toml` for units and sources.
