@@ -3,6 +3,7 @@
 
 use crate::device::{Device, Due, JobId};
 use crate::job::{Body, Phase};
+use crate::layers::Layer;
 use crate::memory::{Crossing, Loaded};
 use crate::mmu::Map;
 use crate::power::CLOCKS;
@@ -24,6 +25,8 @@ pub struct FileProgram<'p, 'a> {
     pub latency: u64,
     /// How long its longest task takes alone, in picoseconds.
     pub longest: u64,
+    /// What its layers take alone, where it names them.
+    pub layers: Vec<Layer>,
     /// Tiles that it holds; `None`: the whole device.
     pub tiles: Option<u64>,
     /// Bytes on the chip that are still needed, from each instant of its run on, in picoseconds.

@@ -4,6 +4,7 @@ use crate::agents::AgentReport;
 use crate::cache::CacheCounts;
 use crate::fifos::{Block, FifoReport, Writer, reports};
 use crate::figures::{BANDS, Figures, Grade, Machine, PolicyName, RESOURCES, Resolved};
+use crate::layers::Layer;
 use crate::mmu::TlbCounts;
 use crate::power::{Energy, Governor};
 use crate::setup::{Program, Setup};
@@ -95,6 +96,9 @@ pub struct StreamReport {
     pub turns: Option<Turns>,
     /// What the mean latency went into.
     pub breakdown_ns: BreakdownReport,
+    /// What the layers of the program take, of one job alone on the idle device without host and firmware, where it names layers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<Layer>,
     /// Jobs that were there at a time, on average.
     pub mean_in_system: f64,
     /// Done jobs a second.
@@ -302,6 +306,8 @@ pub struct Parts<'r, 's, 'p, 'a> {
     pub setup: &'r Setup<'s, 'p, 'a>,
     /// Latency of one job of each stream on the idle device, in picoseconds.
     pub alone: &'r [Option<u64>],
+    /// What the layers of each stream's program take alone.
+    pub layers: &'r [Vec<Layer>],
 }
 
 impl Parts<'_, '_, '_, '_> {
@@ -313,8 +319,9 @@ impl Parts<'_, '_, '_, '_> {
             .streams
             .iter()
             .zip(&mut simulated.streams)
-            .zip(self.alone);
-        let streams = streams.map(|((of, totals), alone)| {
+            .zip(self.alone)
+            .zip(self.layers);
+        let streams = streams.map(|(((of, totals), alone), layers)| {
             let latency_ns = latency(&mut totals.latencies);
             let mean = totals.latencies.mean();
             debug_assert!(totals.latencies.sum() >= u128::from(totals.latencies.max()));
@@ -359,6 +366,7 @@ impl Parts<'_, '_, '_, '_> {
                     preempted: part(7),
                     save_restore: part(8),
                 },
+                layers: layers.clone(),
                 mean_in_system: if end == 0 {
                     0.0
                 } else {

@@ -2,6 +2,7 @@
 
 use crate::fifos::{BLOCKS, Block, FifoName, Writer};
 use crate::figures::RESOURCES;
+use crate::layers::{Layer, layers};
 use crate::mmu::Map;
 use crate::read::{Fields, Read, engine, flag, integer, list, size, text, time, wrong};
 use crate::rules;
@@ -25,6 +26,8 @@ pub struct Synthetic {
     pub queues: Vec<Vec<u32>>,
     /// Names of agents, by the numbers that accesses have.
     pub agents: Vec<String>,
+    /// Names of layers.
+    pub layers: Vec<String>,
     /// FIFOs that it pushes into.
     pub fifos: Vec<FifoName>,
     /// Where its figures stand.
@@ -42,6 +45,8 @@ pub struct Task {
     pub repeat: u64,
     /// Tasks and repetitions that must have ended.
     pub after: Vec<(u32, u64)>,
+    /// Of which layer.
+    pub layer: Option<u32>,
     /// What it does.
     pub kind: TaskKind,
 }
@@ -135,12 +140,26 @@ impl Synthetic {
     }
 }
 
+impl Synthetic {
+    /// What its layers take, by the times of its tasks with repetitions written out.
+    pub fn profile(&self, times: &[(u64, u64)]) -> Vec<Layer> {
+        let of_layers = self.tasks.iter().filter_map(|task| {
+            let name = &*self.layers[task.layer? as usize];
+            let times = times.get(task.first as usize..(task.first + task.repeat) as usize)?;
+            Some(times.iter().map(move |(start, end)| (name, *start, *end)))
+        });
+        layers(of_layers.flatten())
+    }
+}
+
 fn senseless<T>(span: Span, text: impl Into<String>) -> Read<T> {
     wrong(&rules::SYNTHETIC, span, text)
 }
 
 /// Tasks of one program, repetitions written out.
 const TASKS: u64 = 1 << 40;
+/// The same of a program that names layers: the times of each task are kept.
+const PROFILED: u64 = 1 << 20;
 
 /// Reads a program of a workload.
 pub(crate) fn read(node: &Node, asked: Option<Engine>) -> Read<Synthetic> {
@@ -221,7 +240,23 @@ pub(crate) fn read(node: &Node, asked: Option<Engine>) -> Read<Synthetic> {
         program.queues[queue].push(number);
         program.tasks.push(task);
     }
+    if !program.layers.is_empty() && next > PROFILED {
+        return senseless(
+            tasks.span,
+            format!("expected at most 2^20 tasks in a program that names layers, found {next}"),
+        );
+    }
     Ok(program)
+}
+
+/// The number of a name among others; a new one has the next.
+fn number_of(names: &mut Vec<String>, name: &str) -> u32 {
+    let known = names.iter().position(|known| known == name);
+    let number = known.unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    });
+    number as u32
 }
 
 /// The block of work FIFOs that a task names.
@@ -298,6 +333,7 @@ impl Synthetic {
             "enqueue",
             "hang",
             "queue",
+            "layer",
             "after",
             "repeat",
             "path",
@@ -352,6 +388,13 @@ impl Synthetic {
                 queues.push(queue);
                 queues.len() - 1
             });
+        let layer = match fields.get("layer") {
+            Some(node) => Some(number_of(
+                &mut self.layers,
+                text(node, "the name of a layer")?,
+            )),
+            None => None,
+        };
         let kind = match kind {
             "compute" => TaskKind::Compute(time(value, "compute")?),
             "transfer" => TaskKind::Transfer(self.transfer(&fields, value, repeat)?),
@@ -380,6 +423,7 @@ impl Synthetic {
             first,
             repeat,
             after,
+            layer,
             kind,
         })
     }
@@ -505,14 +549,7 @@ impl Synthetic {
             Some(node) => text(node, "the name of an agent")?,
             None => "dma",
         };
-        let agent = self
-            .agents
-            .iter()
-            .position(|known| known == agent)
-            .unwrap_or_else(|| {
-                self.agents.push(agent.to_owned());
-                self.agents.len() - 1
-            });
+        let agent = number_of(&mut self.agents, agent);
         Ok(Transfer {
             bytes,
             path: passed,
@@ -522,7 +559,7 @@ impl Synthetic {
                 Some(node) => flag(node, "write")?,
                 None => false,
             },
-            agent: agent as u32,
+            agent,
         })
     }
 }

@@ -165,8 +165,10 @@ fn drain(stream: &StreamSetup<'_, '_, '_>, figures: &Figures) -> Option<u64> {
             let all = std::iter::once(program).chain(stream.slower);
             all.map(|program| program.longest).max()
         }
-        // Lists that link agents hold end as well, so no task alone says how long.
-        Program::Synthetic(program) if program.has_transfers() => {
+        // Entries of others may stand before its own.
+        Program::Synthetic(program) if program.fifos.iter().any(|fifo| fifo.is_shared) => None,
+        // What has entered a FIFO ends as well, so no task alone says how long.
+        Program::Synthetic(program) if program.has_transfers() || !program.fifos.is_empty() => {
             stream.alone.iter().max().copied().filter(|time| *time > 0)
         }
         Program::Synthetic(program) => {

@@ -2,7 +2,7 @@
 
 use crate::style::Paint;
 use chipless_device::result::{Latency, Report};
-use chipless_device::{AgentReport, Energy, FifoReport, WorstCase};
+use chipless_device::{AgentReport, Energy, FifoReport, Layer, WorstCase};
 use chipless_model::{Finding, Time};
 
 mod page;
@@ -64,6 +64,33 @@ fn energy(energy: &Energy) -> String {
         parts.join(", "),
         energy.mean_w,
         energy.energy_delay_js
+    )
+}
+
+/// Layers that a text shows of a stream.
+const SHOWN: usize = 5;
+
+/// The layers of a program that run longest, as a line.
+fn layers(layers: &[Layer]) -> String {
+    let end = layers.iter().map(|layer| layer.end_ns).fold(0.0, f64::max);
+    if end == 0.0 {
+        return String::new();
+    }
+    let mut longest: Vec<&Layer> = layers.iter().collect();
+    longest.sort_by(|a, b| b.busy_ns.total_cmp(&a.busy_ns));
+    let shown = longest.iter().take(SHOWN).map(|layer| {
+        let part = layer.busy_ns / end * 100.0;
+        format!("{} {} ({part:.0} %)", layer.name, time(layer.busy_ns))
+    });
+    let shown: Vec<String> = shown.collect();
+    let more = match layers.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(", {more} more"),
+    };
+    format!(
+        "  layers alone, of {}: {}{more}\n",
+        time(end),
+        shown.join(", ")
     )
 }
 
@@ -156,6 +183,7 @@ pub fn text(report: &Report, paint: Paint) -> String {
                 time(alone)
             ));
         }
+        text.push_str(&layers(&s.layers));
         let parts = s.breakdown_ns.parts();
         let parts = parts.iter().filter(|(_, ns)| ns.abs() >= 0.0005);
         let parts: Vec<String> = parts

@@ -5,7 +5,7 @@ use crate::file::{File, OpenDocument, open};
 use crate::options::{Bytes, Options};
 use crate::run::stopped;
 use crate::target::Lowered;
-use chipless_device::{FileProgram, Route, Touches};
+use chipless_device::{FileProgram, Route, Touches, layers};
 use chipless_model::MemoryKind;
 use chipless_report::attribution::lives;
 use chipless_sim::{Outcome, Timeline, TimingOnly, Verified};
@@ -118,7 +118,12 @@ fn alone<'p, 'a>(
         .iter_enumerated()
         .filter(|_| routes.iter().all(Option::is_none))
         .map(|(resource, bytes)| (program.resources[resource].name.clone(), *bytes));
+    let named = program.tasks.indices().filter_map(|task| {
+        let record = &timeline.tasks[task];
+        Some((program.layer(task)?, record.start.0, record.end.0))
+    });
     let program = FileProgram {
+        layers: layers(named),
         latency: timeline.end.0,
         longest: timeline
             .tasks

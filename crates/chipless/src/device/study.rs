@@ -408,7 +408,7 @@ impl<'r> Study<'r> {
                 let mut alone = None;
                 for clock in (0..resolved.figures.power.clocks()).rev() {
                     ideal.power.governor = Governor::fixed(clock);
-                    alone = one_job(&setup, number, &ideal)?;
+                    alone = one_job(&setup, number, &ideal, None)?;
                     setup.streams[number].alone[clock] = alone.unwrap_or(0);
                 }
                 let stream = &setup.streams[number];
@@ -434,9 +434,21 @@ impl<'r> Study<'r> {
         output: Option<Output<'_>>,
     ) -> Result<Report, Failure> {
         let setup = self.setup(base, programs)?;
-        let mut alone = Vec::with_capacity(setup.streams.len());
-        for number in 0..setup.streams.len() {
-            alone.push(one_job(&setup, number, &base.figures)?);
+        let (mut alone, mut layers) = (Vec::new(), Vec::new());
+        for (number, stream) in setup.streams.iter().enumerate() {
+            let mut of_stream = Vec::new();
+            match stream.program {
+                Program::File(program) => of_stream.clone_from(&program.layers),
+                Program::Synthetic(program) if !program.layers.is_empty() => {
+                    let mut keep = |record: &Record| {
+                        of_stream = program.profile(record.tasks.as_deref().unwrap_or_default());
+                    };
+                    one_job(&setup, number, &base.figures, Some(&mut keep))?;
+                }
+                Program::Synthetic(_) => {}
+            }
+            alone.push(one_job(&setup, number, &base.figures, None)?);
+            layers.push(of_stream);
         }
         let mut refused = None;
         let mut give = |stream: usize| {
@@ -473,6 +485,7 @@ impl<'r> Study<'r> {
             resolved: base,
             setup: &setup,
             alone: &alone,
+            layers: &layers,
         };
         if parts.rests_on_assumed(&simulated) {
             for (factor, purpose) in [(0.5, Purpose::Halved), (2.0, Purpose::Doubled)] {
@@ -626,6 +639,7 @@ fn one_job(
     setup: &Setup<'_, '_, '_>,
     number: usize,
     figures: &chipless_device::Figures,
+    mut observe: Option<&mut dyn FnMut(&Record)>,
 ) -> Result<Option<u64>, Failure> {
     let of = setup.streams[number];
     let stream = Stream {
@@ -643,7 +657,7 @@ fn one_job(
         }],
         agents: &[],
         duration: None,
-        with_tasks: false,
+        with_tasks: observe.is_some(),
         ..setup.clone()
     };
     let resolved = Resolved {
@@ -651,7 +665,11 @@ fn one_job(
         program: Vec::new(),
         changed: Vec::new(),
     };
-    let simulated = go(&alone, &resolved, None, None)?;
+    // For no longer than this simulation.
+    let observe = observe
+        .as_mut()
+        .map(|observe| &mut **observe as &mut dyn FnMut(&Record));
+    let simulated = go(&alone, &resolved, None, observe)?;
     Ok((simulated.done(0) == 1).then(|| simulated.mean(0) as u64))
 }
 
@@ -700,5 +718,5 @@ pub(super) fn one_job_of_file(
     let mut figures = figures.clone();
     figures.power.governor = Governor::Full;
     figures.power.thermal_period = 0;
-    Ok(one_job(&setup, 0, &figures)?.unwrap_or(0))
+    Ok(one_job(&setup, 0, &figures, None)?.unwrap_or(0))
 }

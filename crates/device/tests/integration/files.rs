@@ -82,6 +82,7 @@ fn together<T>(
         .map(|program| {
             let verified = Verified::assume(program);
             FileProgram {
+                layers: Vec::new(),
                 latency: run(&verified, &mut TimingOnly).timeline.end.0,
                 longest: 0,
                 tiles: Some(1),

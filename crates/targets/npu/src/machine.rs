@@ -135,10 +135,46 @@ pub struct ShaveFigures {
     pub scale: f64,
     /// MHz at which the times below hold.
     pub clock: f64,
+    /// Vectors.
+    pub vector: VectorFigures,
+    /// Code of kernels.
+    pub code: CodeFigures,
     /// Kernels that `operations` does not name.
     pub default: ShaveCost,
     /// By operation.
     pub operations: BTreeMap<String, ShaveCost>,
+}
+
+/// Vectors of the SHAVEs.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VectorFigures {
+    /// Bits of a vector.
+    pub bits: f64,
+    /// Bits of a vector where the times of kernels hold.
+    pub fitted: f64,
+}
+
+/// Caches that SHAVEs run code from.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CodeFigures {
+    /// Whether kernels wait for code that is not in the caches.
+    pub cold: bool,
+    /// Bytes of the instruction cache of a SHAVE.
+    pub l1: f64,
+    /// Bytes of the cache that they share.
+    pub l2: f64,
+    /// Equal parts of it, of which code has one.
+    pub l2_partitions: f64,
+    /// Whether code passes it by.
+    pub l2_bypass: bool,
+    /// Bytes a second from it.
+    pub l2_bytes_per_second: f64,
+    /// Nanoseconds from start to first byte of code from DDR.
+    pub latency: f64,
+    /// Bytes a second from DDR.
+    pub ddr_bytes_per_second: f64,
 }
 
 /// What an invocation costs.
@@ -193,8 +229,19 @@ impl Machine {
             ),
             ("dma.path_clock", machine.dma.path_clock),
             ("shave.clock", machine.shave.clock),
+            ("shave.vector.bits", machine.shave.vector.bits),
+            ("shave.vector.fitted", machine.shave.vector.fitted),
+            ("shave.code.l2_partitions", machine.shave.code.l2_partitions),
+            (
+                "shave.code.l2_bytes_per_second",
+                machine.shave.code.l2_bytes_per_second,
+            ),
+            (
+                "shave.code.ddr_bytes_per_second",
+                machine.shave.code.ddr_bytes_per_second,
+            ),
         ];
-        for (name, value) in positive {
+        for (name, value) in positive.into_iter().chain(machine.dpu.rates()) {
             if !(value.is_finite() && value > 0.0) {
                 return Err(format!("{name} is {value}; a positive number is needed"));
             }
@@ -212,6 +259,9 @@ impl Machine {
             machine.dma.synchronise,
             machine.dma.odd_element,
             machine.shave.scale,
+            machine.shave.code.l1,
+            machine.shave.code.l2,
+            machine.shave.code.latency,
             machine.inference.start,
         ]
         .into_iter()

@@ -2,6 +2,7 @@
 
 use super::activations::Taken;
 use super::geometry::Axes;
+use super::stencil::{Model, Multipliers, Stencil};
 use super::workload::{Elementwise, Operation, Workload};
 use chipless_model::ElementType;
 use serde::Deserialize;
@@ -22,7 +23,11 @@ pub struct DpuFigures {
     pub max_pool: Cost,
     /// Elementwise operations, which have a single tap.
     pub elementwise: Cost,
-    /// Time of taps and of input elements of 8 bits relative to those of 16.
+    /// Multiplications a cycle.
+    pub macs: Multipliers,
+    /// The shape of the DPU.
+    pub stencil: Stencil,
+    /// Time of elements of 8 bits relative to those of 16.
     pub narrow: f64,
     /// Time of the taps of a convolution with sparse weights relative to those of a dense one.
     pub sparse_weights: f64,
@@ -61,23 +66,34 @@ impl DpuFigures {
         .flat_map(|c| [c.fixed, c.tap, c.block, c.read, c.written, c.weight])
         .chain([self.narrow, self.sparse_weights])
     }
+
+    /// Every rate, for checks.
+    pub(crate) const fn rates(&self) -> [(&'static str, f64); 5] {
+        [
+            ("dpu.macs.float16", self.macs.float16),
+            ("dpu.macs.int8", self.macs.int8),
+            ("dpu.macs.fitted", self.macs.fitted),
+            ("dpu.stencil.contexts", self.stencil.contexts),
+            ("dpu.stencil.read", self.stencil.read),
+        ]
+    }
 }
 
 impl Workload {
     /// An estimate of the time, in cycles of the DPU clock.
     pub fn cycles(&self, figures: &DpuFigures) -> f64 {
+        if figures.stencil.model == Model::Stencil
+            && let Some(least) = self.least_cycles(figures)
+        {
+            return figures.convolution.fixed + least;
+        }
         let (window, Axes { x, y, z }) = (self.geometry.window(), self.geometry.extent());
         let blocks = (x.div_ceil(4) * y.div_ceil(4) * z.div_ceil(16)) as f64;
         let mut taps = self.geometry.taps() as f64;
         let mut weights = 0.0;
         let cost = match self.operation {
             Operation::Convolution => {
-                // A compressed input has the four channels that are stored, not those that the registers name.
-                let channels = match self.input.taken {
-                    Some(taken) => taken.stored,
-                    None => self.geometry.channels,
-                };
-                taps *= channels as f64;
+                taps *= self.channels_read() as f64;
                 weights = taps * z as f64;
                 if !self.weights.dense {
                     taps *= figures.sparse_weights;
@@ -96,13 +112,21 @@ impl Workload {
         };
         let narrow = |is_narrow: bool| if is_narrow { figures.narrow } else { 1.0 };
         let input = narrow(self.input.format.bits() <= 8);
+        let tap = figures.macs.tap(self.input.format.bits());
         let read = (window.x * window.y * window.z) as f64 * input;
         let written = (x * y * z) as f64 * narrow(self.output.element_bits <= 8);
         cost.fixed
-            + blocks * (cost.tap * taps * input + cost.block)
+            + blocks * (cost.tap * taps * tap + cost.block)
             + cost.read * read
             + cost.written * written
             + cost.weight * weights * input
+    }
+
+    /// Input channels of a convolution: of a compressed input the four that are stored, not those that the registers name.
+    pub(super) fn channels_read(&self) -> usize {
+        self.input
+            .taken
+            .map_or(self.geometry.channels, |taken| taken.stored)
     }
 
     /// Arithmetic operations, absent weights counted: a multiplication and an addition are two.

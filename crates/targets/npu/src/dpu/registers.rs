@@ -212,6 +212,7 @@ registers! {
         workload_start_y 0xc [14 + 14];
         workload_start_z 0x10 [0 + 14];
         bin_cfg 0x14 [2 + 1];
+        nthw_ntk 0x14 [0 + 2];
         conv_cond 0x14 [3 + 1];
         dense_se 0x14 [4 + 1];
         swizzle_key_offset 0x14 [6 + 3];
@@ -323,6 +324,7 @@ layout! {
         workload_start_y 0x8 [14 + 14];
         workload_start_z 0xc [0 + 14];
         bin_cfg 0x10 [2 + 1];
+        nthw_ntk 0x10 [0 + 2];
         conv_cond 0x10 [3 + 1];
         dense_se 0x10 [4 + 1];
         swizzle_key_offset 0x10 [6 + 3];

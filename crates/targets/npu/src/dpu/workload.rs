@@ -10,6 +10,7 @@ use super::output::Output;
 use super::post::Post;
 use super::region::TILE_BYTES;
 use super::registers::{self, Invariant, Variant};
+use super::stencil::Grid;
 use super::weights::{Palette, Weights};
 use crate::generation::PostStages;
 use chipless_model::{ElementType, Kind, Swizzle};
@@ -104,6 +105,8 @@ pub struct Workload {
     channels: usize,
     /// The sums stay in the accumulators for the next workload of this DPU.
     pub(super) continued: bool,
+    /// How the accumulator contexts are divided.
+    pub(super) grid: Grid,
     /// Bytes of its memory: a bound where pointers are data.
     pub(super) reach: u64,
     pub(super) unsupported: Option<String>,
@@ -239,6 +242,7 @@ impl Workload {
             weights,
             channels: v.workload_size_z as usize,
             continued: v.conv_cond == 1,
+            grid: Grid::decode(v.nthw_ntk),
             reach: TILE_BYTES,
             unsupported: None,
             unproven: None,
@@ -508,10 +512,6 @@ impl Workload {
                 "inserted weights (layer1_wt_sp_ins) that are sparse or of a part of the channels",
             ),
             (
-                self.continued && self.geometry.extent().volume() > ACCUMULATORS,
-                "convolution continue of more sums than the accumulators surely hold",
-            ),
-            (
                 self.continued && !self.uses_weights(),
                 "continued operations other than convolution",
             ),
@@ -525,6 +525,15 @@ impl Workload {
             .filter(|(found, _)| *found)
             .map(|(_, reason)| reason);
         let found: Vec<&str> = reasons.chain(self.post.unsupported()).collect();
+        let mut found: Vec<String> = found.into_iter().map(str::to_owned).collect();
+        let extent = self.geometry.extent();
+        if self.continued && !self.grid.holds(extent) {
+            found.push(format!(
+                "convolution continue of a box of {}, which the accumulators ({} contexts of 4x4 positions and 16 channels) do not hold",
+                extent.describe(),
+                self.grid.describe()
+            ));
+        }
         (!found.is_empty()).then(|| found.join("; "))
     }
 

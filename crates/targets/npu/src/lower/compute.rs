@@ -140,6 +140,7 @@ impl<'i> Lowering<'_, 'i> {
         tile: u8,
         invocation: &Fetched,
         range: &Fetched,
+        walked: usize,
         place: &Place,
     ) -> Option<(Box<dyn Kernel + 'i>, Cost)> {
         let descriptors = self.in_cmx(tile, [invocation, range]);
@@ -173,7 +174,8 @@ impl<'i> Lowering<'_, 'i> {
                 }
             }),
         };
-        let fixed = self.shave_time(&work);
+        let code = self.code_waits.get(walked).copied();
+        let fixed = self.shave_time(&work) + code.unwrap_or(Time::ZERO);
         Some((
             Box::new(Invocation {
                 descriptors,
@@ -284,8 +286,9 @@ impl<'i> Lowering<'_, 'i> {
             }
             Work::Maintenance(_) => return Time::ZERO,
         };
-        let microseconds =
-            cost.fixed + cost.per_byte * written as f64 + cost.per_input_byte * read as f64;
+        let vector = machine.shave.vector.fitted / machine.shave.vector.bits;
+        let bytes = cost.per_byte * written as f64 + cost.per_input_byte * read as f64;
+        let microseconds = cost.fixed + bytes * vector;
         let clock = machine.shave.clock / machine.clock.shave();
         Time::from_ns(microseconds * 1e3 * machine.shave.scale * clock)
     }

@@ -1,5 +1,6 @@
 //! From the loaded image to a program of the model.
 
+mod code;
 mod compute;
 mod counted;
 mod memories;
@@ -101,6 +102,7 @@ pub fn lower<'i>(
         cmx: Cmx::default(),
         parts: HashMap::new(),
         operations: HashMap::new(),
+        code_waits: Vec::new(),
         narrower: Narrower::default(),
         accumulators: Default::default(),
         continued: Default::default(),
@@ -120,6 +122,11 @@ pub fn lower<'i>(
         ids: vec![None; schedule.tasks.len()],
         findings,
     };
+    let figures = &options.machine.shave.code;
+    lowering.code_waits = code::waits(&schedule, generation.layout, figures, |task| match task {
+        Description::Shave { tile, range, .. } => Some((*tile, lowering.bytes(range.from))),
+        Description::Dma { .. } | Description::Dpu { .. } => None,
+    });
     let edge = Edge::read(document);
     lowering.memories(&control, &edge);
     lowering.interface(document, edge);
@@ -220,6 +227,8 @@ struct Lowering<'l, 'i> {
     known: Arc<OnceLock<Constants<'i>>>,
     /// Names of tasks.
     labels: Labels,
+    /// What each task waits for the code of its kernel, by its position in the walk.
+    code_waits: Vec<Time>,
     /// The compiler's release, where the file says so.
     release: Option<String>,
     /// Tasks by their position in the walk.
@@ -359,7 +368,7 @@ impl<'i> Lowering<'_, 'i> {
                 tile,
                 invocation,
                 range,
-            } => match self.invocation(*tile, invocation, range, &place) {
+            } => match self.invocation(*tile, invocation, range, walked, &place) {
                 Some(invocation) => invocation,
                 None => return,
             },
