@@ -1,5 +1,6 @@
 //! Workloads on a device: programs of any target, many at a time.
 
+mod alone;
 mod calibrate;
 mod load;
 mod study;

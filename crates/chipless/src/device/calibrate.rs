@@ -1,7 +1,7 @@
 //! Figures from published latencies: what is fixed, and the clock, through two networks; the others say how good that is.
 
+use super::alone::one_job_of_file;
 use super::load::with_programs;
-use super::study::one_job_of_file;
 use super::{Described, machine};
 use crate::failure::Failure;
 use crate::options::Options;

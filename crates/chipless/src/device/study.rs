@@ -1,15 +1,15 @@
 //! A workload, its simulations, and the result of all of them.
 
+use super::alone::{alone_of_file, go, one_job};
 use super::load::with_programs;
 use super::{Described, machine, mistake};
 use crate::failure::{Failure, FailureKind};
 use crate::options::Options;
-use crate::run::{fill, no_room, stopped};
+use crate::run::{fill, no_room};
 use chipless_device::result::{Parts, WhatIf, ratios, what_if};
 use chipless_device::{
-    ArrivalKind, Arrivals, CLOCKS, Change, Engine, FileProgram, Governor, Mistake, Program, Record,
-    Report, Resolved, Setup, Simulated, Source, Stream, StreamSetup, Workload, quantity, read,
-    rules, simulate,
+    ArrivalKind, Change, Engine, FileProgram, Governor, Mistake, Program, Record, Report, Resolved,
+    Setup, Simulated, Source, Stream, StreamSetup, Workload, quantity, read, rules,
 };
 use chipless_model::{Finding, Place, Storage};
 use rayon::prelude::*;
@@ -596,127 +596,4 @@ fn clocks(resolved: &Resolved) -> Vec<Option<f64>> {
     (0..power.clocks())
         .map(|clock| (clock > 0).then(|| scale * power.speed(clock)))
         .collect()
-}
-
-/// How long a program of a file takes at each clock.
-fn alone_of_file(program: Program<'_, '_, '_>, slower: &[FileProgram<'_, '_>]) -> [u64; CLOCKS] {
-    std::array::from_fn(|clock| match (program, clock.checked_sub(1)) {
-        (Program::File(program), None) => program.latency,
-        (_, Some(slow)) => slower.get(slow).map_or(0, |program| program.latency),
-        (Program::Synthetic(_), None) => 0,
-    })
-}
-
-/// Simulates a setup.
-fn go<'s, 'a>(
-    setup: &'s Setup<'s, '_, 'a>,
-    resolved: &'s Resolved,
-    compute: Option<chipless_device::Compute<'s, 'a>>,
-    observe: Option<&'s mut dyn FnMut(&Record)>,
-) -> Result<Simulated<'a>, Failure> {
-    let simulated = simulate(setup, &resolved.figures, compute, observe).map_err(|halted| {
-        let programs = setup.streams.iter().find_map(|s| match s.program {
-            Program::File(program) => Some(program),
-            Program::Synthetic(_) => None,
-        });
-        match programs {
-            Some(program) => stopped(program.verified.program(), &halted.stop),
-            None => Failure::new(FailureKind::Fault, "", format_args!("{halted:?}")),
-        }
-    })?;
-    if simulated.stuck > 0 {
-        let text = format!(
-            "{} jobs are stuck: nothing can move and they have not ended",
-            simulated.stuck
-        );
-        return Err(Failure::new(FailureKind::Deadlock, "", text));
-    }
-    Ok(simulated)
-}
-
-/// The latency of one job of a stream on the idle device, in picoseconds; `None` where it does not come to its end.
-fn one_job(
-    setup: &Setup<'_, '_, '_>,
-    number: usize,
-    figures: &chipless_device::Figures,
-    mut observe: Option<&mut dyn FnMut(&Record)>,
-) -> Result<Option<u64>, Failure> {
-    let of = setup.streams[number];
-    let stream = Stream {
-        arrivals: Arrivals {
-            kind: ArrivalKind::InFlight(1),
-            offset: 0,
-            count: Some(1),
-        },
-        ..of.stream.clone()
-    };
-    let alone = Setup {
-        streams: vec![StreamSetup {
-            stream: &stream,
-            ..of
-        }],
-        agents: &[],
-        duration: None,
-        with_tasks: observe.is_some(),
-        ..setup.clone()
-    };
-    let resolved = Resolved {
-        figures: figures.clone(),
-        program: Vec::new(),
-        changed: Vec::new(),
-    };
-    // For no longer than this simulation.
-    let observe = observe
-        .as_mut()
-        .map(|observe| &mut **observe as &mut dyn FnMut(&Record));
-    let simulated = go(&alone, &resolved, None, observe)?;
-    Ok((simulated.done(0) == 1).then(|| simulated.mean(0) as u64))
-}
-
-/// The latency of one job of a program of a file, alone on the idle device, in picoseconds.
-pub(super) fn one_job_of_file(
-    program: &FileProgram<'_, '_>,
-    figures: &chipless_device::Figures,
-) -> Result<u64, Failure> {
-    let contexts = [chipless_device::Context {
-        name: "alone".to_owned(),
-        process: 1,
-        band: 1,
-        priority: 0,
-        percentage: None,
-        granted: None,
-        revoked: None,
-    }];
-    let stream = Stream {
-        name: "alone".to_owned(),
-        context: 0,
-        program: Source::File(String::new()),
-        span: chipless_spu::yaml::Span::default(),
-        arrivals: Arrivals {
-            kind: ArrivalKind::InFlight(1),
-            offset: 0,
-            count: Some(1),
-        },
-        deadline: None,
-        engine: None,
-    };
-    let setup = Setup {
-        contexts: &contexts,
-        agents: &[],
-        streams: vec![StreamSetup {
-            stream: &stream,
-            program: Program::File(program),
-            engine: Engine::Nn,
-            slower: &[],
-            alone: alone_of_file(Program::File(program), &[]),
-        }],
-        duration: None,
-        seed: 0,
-        with_tasks: false,
-    };
-    // It is there at the full clock alone.
-    let mut figures = figures.clone();
-    figures.power.governor = Governor::Full;
-    figures.power.thermal_period = 0;
-    Ok(one_job(&setup, 0, &figures, None)?.unwrap_or(0))
 }
