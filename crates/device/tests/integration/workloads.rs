@@ -51,6 +51,31 @@ fn mistakes_have_codes_and_places() {
             8,
         ),
         ("{compute: 1ms}", "{transfer: 1kB}", "workload-missing", 8),
+        ("{compute: 1ms}", "{enqueue: 1us}", "workload-missing", 8),
+        (
+            "{compute: 1ms}",
+            "{enqueue: 1us, fifo: media}",
+            "workload-synthetic",
+            8,
+        ),
+        (
+            "{compute: 1ms}",
+            "{enqueue: 1us, fifo: dpu, writer: gpu}",
+            "workload-synthetic",
+            8,
+        ),
+        (
+            "{compute: 1ms}",
+            "{compute: 1ms, shared: true}",
+            "workload-synthetic",
+            8,
+        ),
+        (
+            "{compute: 1ms}",
+            "{compute: 1ms, layer: a, repeat: 2000000}",
+            "workload-synthetic",
+            8,
+        ),
         (
             "tasks: [{compute: 1ms}]}}",
             "tasks: [{compute: 1ms]}}",

@@ -1,7 +1,8 @@
 //! What the hardware holds at most, and what a compiler should not do: one damaged program for each rule.
 
-use chipless_model::{Finding, Limits};
+use chipless_model::{Finding, Limits, Storage};
 use chipless_npu::dpu::register;
+use chipless_npu::registers::of_task;
 use chipless_npu::structures::Layout;
 use chipless_npu::{Document, Image, Options, lower};
 
@@ -462,4 +463,122 @@ fn a_weight_table_where_a_converted_input_is() {
     let found = findings.iter().find(|f| f.rule.code == rule);
     let message = &found.expect("a finding").message;
     assert!(message.contains("last written by dma"), "{message}");
+}
+
+/// A mode of the DMA engine: bits of the upper half of its configuration, the register field, and how it is called.
+const MODES: [(u32, &str, u64, &str); 7] = [
+    (
+        1 << 3,
+        "dma_cfg_fields_src_list_cfg",
+        1,
+        "DMA gather by a list of addresses",
+    ),
+    (
+        3 << 3,
+        "dma_cfg_fields_src_list_cfg",
+        3,
+        "DMA gather by a list of addresses",
+    ),
+    (
+        1 << 5,
+        "dma_cfg_fields_dst_list_cfg",
+        1,
+        "DMA scatter (a list of destinations)",
+    ),
+    (
+        1 << 10,
+        "dma_cfg_fields_acceleration_cfg",
+        1,
+        "DMA compression",
+    ),
+    (
+        2 << 10,
+        "dma_cfg_fields_acceleration_cfg",
+        2,
+        "DMA decompression",
+    ),
+    (
+        3 << 10,
+        "dma_cfg_fields_acceleration_cfg",
+        3,
+        "DMA weight preparation",
+    ),
+    (
+        1 << 12,
+        "dma_cfg_fields_tile4_cfg",
+        1,
+        "DMA to or from the tile4 layout",
+    ),
+];
+
+#[test]
+fn modes_whose_meaning_is_not_public_are_listed_by_field_and_refused_by_name() {
+    let good = Blob::open("conv1x1");
+    for (bits, field, value, name) in MODES {
+        let is_refused = |at: usize| {
+            let mut blob = Blob(good.0.clone());
+            blob.put(at + 20, blob.u32(at + 20) | bits);
+            let document = Document::read(&blob.0).expect("a sound file");
+            let image = Image::load(&document, &Limits::default()).expect("an image");
+            // What fetches descriptors cannot be followed any more, which is another finding.
+            let Ok(program) = lower(&document, &image, &Options::default()) else {
+                return false;
+            };
+            let section = document.elf().sections().iter().find(|section| {
+                let start = section.offset as usize;
+                section.name.starts_with("task.dma")
+                    && (start..start + section.size as usize).contains(&at)
+            });
+            let part = &section.expect("a list of descriptors").name;
+            let generation = document.generation().expect("a known chip");
+            let structures = of_task(&image, generation, part, at as u64);
+            let listed = structures[0].fields.iter().find(|f| f.name == field);
+            assert_eq!(listed.map(|f| f.value), Some(value), "{field}");
+            let task = program
+                .tasks
+                .iter()
+                .find(|task| task.location.offset == at as u64);
+            let Some(task) = task else { return false };
+            let mut storage = Storage::new(&program, &Limits::default()).expect("memory");
+            let fault = program.kernels[task.kernel]
+                .execute(&mut storage)
+                .expect_err(name);
+            let findings = program.lint.as_ref().expect("a lint").check(&program);
+            let is_named =
+                |f: &Finding| f.rule.code == "npu-not-executed" && f.message.contains(name);
+            fault.message.contains(name) && findings.iter().any(is_named)
+        };
+        let mut records = good.records("task.dma", DMA).into_iter();
+        assert!(records.any(is_refused), "{name}");
+    }
+}
+
+#[test]
+fn work_for_the_media_unit_is_refused_by_name() {
+    is_found(
+        "npu-unsupported-media",
+        "conv1x1",
+        "program.workItem",
+        64,
+        |blob, at| {
+            let word = blob.u32(at + 8);
+            blob.put(at + 8, word & !0xff | 3);
+            true
+        },
+    );
+}
+
+#[test]
+fn an_output_with_a_sparsity_map_is_refused_by_name() {
+    is_found(
+        "npu-not-executed",
+        "conv1x1",
+        "task.dpu.invariant",
+        INVARIANT,
+        |blob, at| {
+            blob.set_field(at, "write_sp", 1);
+            let is_named = |f: &Finding| f.message.contains("sparse output (write_sp, sp_out_en)");
+            blob.findings().iter().any(is_named)
+        },
+    );
 }
