@@ -567,18 +567,3 @@ fn work_for_the_media_unit_is_refused_by_name() {
         },
     );
 }
-
-#[test]
-fn an_output_with_a_sparsity_map_is_refused_by_name() {
-    is_found(
-        "npu-not-executed",
-        "conv1x1",
-        "task.dpu.invariant",
-        INVARIANT,
-        |blob, at| {
-            blob.set_field(at, "write_sp", 1);
-            let is_named = |f: &Finding| f.message.contains("sparse output (write_sp, sp_out_en)");
-            blob.findings().iter().any(is_named)
-        },
-    );
-}
