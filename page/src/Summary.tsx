@@ -26,6 +26,7 @@ export function Summary({ run }: { run: Run }) {
         )}
         <Figure name="Findings" value={run.findings.length === 0 ? "none" : run.findings.length.toLocaleString("en")} note={run.findings.some((finding) => finding.severity === "error") ? "with errors" : ""} />
       </dl>
+      {run.timed_by !== null && run.tasks.count > 0 && <p class="weak">Timed by {run.timed_by}; the host is not included.</p>}
       {run.findings.length > 0 && <Findings findings={run.findings} />}
     </section>
   );

@@ -6,6 +6,8 @@ export interface PackedRun {
   target: string;
   name: string;
   latency_ps: number;
+  /** The machine that the times rest on; null where there is none. */
+  timed_by: string | null;
   /** The compiler's own estimate of the latency, where the file carries one. */
   estimate_ps: number | null;
   notes: string[];

@@ -244,6 +244,7 @@ impl Run {
             timeline: report.timeline,
             attribution,
             lives,
+            timed_by: report.timed_by.as_ref(),
             estimate_ns: None,
             findings: &findings,
             facts: &report.facts,

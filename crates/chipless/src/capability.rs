@@ -87,6 +87,9 @@ pub trait Recompiles {
     /// The changes of the machine, as `--set` takes them, that stand for another compilation: `tiles` for so many tiles, `precision` for
     /// numbers of another type.
     fn recompiled(&self, quantity: &str, value: &str) -> Result<Vec<String>, Failure>;
+
+    /// Compilations that could make the program faster: `tiles=6`, `precision=int8`. Those that it is compiled with already are not among them.
+    fn compilations(&self, program: &Program<'_>) -> Vec<String>;
 }
 
 /// A program whose layers can be looked up in the model that it was compiled from.

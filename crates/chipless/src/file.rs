@@ -8,6 +8,7 @@ use crate::rules;
 use crate::target::{Document, Lowered, Package, Parts, Picture, Source, Target, describe};
 use crate::targets::{self, TARGETS};
 use chipless_model::{Finding, Limits, Place};
+use chipless_report::TimedBy;
 use chipless_report::findings::Drivable;
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -78,6 +79,9 @@ pub fn recognize(name: &str, bytes: &[u8]) -> Option<&'static dyn Target> {
     let mut targets = TARGETS.iter().copied();
     let by_content = targets.clone().find(|target| target.recognize(bytes));
     by_content.or_else(|| {
+        if foreign::is_no_program(bytes) {
+            return None;
+        }
         let extension = Path::new(name).extension()?.to_str()?;
         targets.find(|target| target.extensions().contains(&extension))
     })
@@ -87,7 +91,8 @@ pub fn recognize(name: &str, bytes: &[u8]) -> Option<&'static dyn Target> {
 fn unknown(bytes: &[u8]) -> String {
     let start: Vec<String> = bytes.iter().take(8).map(|b| format!("{b:02x}")).collect();
     let found = match foreign::kind(bytes) {
-        Some(kind) => kind.to_owned(),
+        Some((kind, "")) => kind.to_owned(),
+        Some((kind, advice)) => format!("{kind}. {advice}"),
         None if start.is_empty() => "an empty file".to_owned(),
         None => format!("a file that starts with {}", start.join(" ")),
     };
@@ -147,7 +152,7 @@ impl<'f> File<'f> {
         Ok(OpenDocument {
             document,
             name: self.name(),
-            limits: &self.source.options.limits,
+            options: self.source.options,
         })
     }
 
@@ -165,7 +170,7 @@ impl<'f> File<'f> {
 pub struct OpenDocument<'d> {
     document: Box<dyn Document + 'd>,
     name: &'d str,
-    limits: &'d Limits,
+    options: &'d Options,
 }
 
 impl<'d> Deref for OpenDocument<'d> {
@@ -184,7 +189,7 @@ impl OpenDocument<'_> {
 
     /// The limits that it is held to.
     pub fn limits(&self) -> &Limits {
-        self.limits
+        &self.options.limits
     }
 
     /// Why a run can time the program but not compute its values; `None` where it can do both.
@@ -198,6 +203,15 @@ impl OpenDocument<'_> {
     /// Machine figures that were given and cannot be set.
     pub fn machine_text(&self) -> Result<Option<String>, Failure> {
         self.document.machine_text()
+    }
+
+    /// The machine that runs of the program are timed by; `None` where there is none.
+    ///
+    /// # Errors
+    /// Machine figures that were given and cannot be set.
+    pub fn timed_by(&self) -> Result<Option<TimedBy>, Failure> {
+        let machine = self.document.machine_text()?;
+        Ok(machine.map(|text| self.options.timed_by(&text)))
     }
 
     /// The contract of the file (an `IOSpec`): its own, or that of its program.
@@ -227,7 +241,7 @@ impl OpenDocument<'_> {
     /// What [`Document::lower`] says, and more tasks than the limit.
     pub fn lower(&self) -> Result<Lowered<'_>, Failure> {
         let lowered = self.document.lower()?;
-        let (tasks, most) = (lowered.program.tasks.len(), self.limits.tasks);
+        let (tasks, most) = (lowered.program.tasks.len(), self.limits().tasks);
         if tasks as u64 > most {
             let text = format!("expected at most {most} tasks (--limit tasks), found {tasks}");
             let finding = rules::TASKS.at(Place::file(), text);
@@ -245,7 +259,7 @@ impl OpenDocument<'_> {
         };
         let buffers = lowered.program.buffers.iter();
         let bytes: u128 = buffers.map(|buffer| u128::from(buffer.size)).sum();
-        let most = self.limits.memory_bytes;
+        let most = self.limits().memory_bytes;
         let mut findings = Vec::new();
         if bytes > u128::from(most) {
             let text = format!(

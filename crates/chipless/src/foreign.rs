@@ -13,23 +13,38 @@ const MACHINES: [(u16, &str); 9] = [
     (258, "LoongArch"),
 ];
 
-/// First bytes, and what has them.
-const MAGIC: [(&[u8], &str); 14] = [
-    (b"\x93NUMPY", "a NumPy array"),
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"BZh", "a bzip2 archive"),
-    (b"\xfd7zXZ\0", "an xz archive"),
-    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
-    (b"\x89PNG", "a PNG image"),
-    (b"%PDF", "a PDF document"),
-    (b"\x89HDF\r\n", "an HDF5 file"),
-    (b"PAR1", "a Parquet file"),
-    (b"\xcf\xfa\xed\xfe", "a Mach-O program"),
-    (b"MZ", "a Windows program"),
-    (b"#!", "a script"),
-    (b"<?xml", "an XML document"),
+/// What to do with a network that no compiler has seen.
+const COMPILE: &str = "It is not compiled: `chipless schedule` makes a schedule of an ONNX model; docs/targets.md says how to get the files of other targets";
+const UNPACK: &str = "Unpack it first";
+
+/// First bytes, what has them, and what to do about it.
+const MAGIC: [(&[u8], &str, &str); 16] = [
+    (
+        b"\x93NUMPY",
+        "a NumPy array",
+        "`chipless run PROGRAM --input NAME=FILE.npy` takes it",
+    ),
+    (b"\x1f\x8b", "a gzip archive", UNPACK),
+    (b"PK\x03\x04", "a zip archive", UNPACK),
+    (b"BZh", "a bzip2 archive", UNPACK),
+    (b"\xfd7zXZ\0", "an xz archive", UNPACK),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive", UNPACK),
+    (b"\x89PNG", "a PNG image", ""),
+    (b"%PDF", "a PDF document", ""),
+    (b"\x89HDF\r\n", "an HDF5 file", ""),
+    (b"PAR1", "a Parquet file", ""),
+    (b"\xcf\xfa\xed\xfe", "a Mach-O program", ""),
+    (b"MZ", "a Windows program", ""),
+    (b"#!", "a script", ""),
+    (b"<?xml", "an XML document", ""),
+    (
+        b"version https://git-lfs",
+        "a Git LFS pointer",
+        "Run `git lfs pull` to get the file itself",
+    ),
+    (b"<!doctype html", "an HTML page", DOWNLOAD),
 ];
+const DOWNLOAD: &str = "Download the file again: a web server sent this page instead of it";
 
 /// An ELF file for a processor, which is a program of the host and not of an accelerator.
 pub(crate) fn machine(bytes: &[u8]) -> Option<String> {
@@ -42,13 +57,22 @@ pub(crate) fn machine(bytes: &[u8]) -> Option<String> {
     (magic == b"\x7fELF").then(|| format!("an ELF program for {name}"))
 }
 
-/// What another file is.
-pub(crate) fn kind(bytes: &[u8]) -> Option<&'static str> {
-    let magic = MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic));
-    let named = magic.map(|(_, name)| *name);
+/// What another file is, and what to do about it; the latter is empty where there is nothing to say.
+pub(crate) fn kind(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    let starts = |magic: &[u8]| {
+        let start = bytes.get(..magic.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(magic))
+    };
+    let magic = MAGIC.iter().find(|(magic, ..)| starts(magic));
+    let named = magic.map(|(_, name, advice)| (*name, *advice));
     named
-        .or_else(|| is_onnx(bytes).then_some("an ONNX model"))
-        .or_else(|| (bytes.get(4..8) == Some(b"TFL3")).then_some("a TensorFlow Lite model"))
+        .or_else(|| is_onnx(bytes).then_some(("an ONNX model", COMPILE)))
+        .or_else(|| (bytes.get(4..8) == Some(b"TFL3")).then_some(("a TensorFlow Lite model", "")))
+}
+
+/// Whether a file is certainly another one than its name says. An archive may be a damaged container.
+pub(crate) fn is_no_program(bytes: &[u8]) -> bool {
+    kind(bytes).is_some_and(|(_, advice)| advice != UNPACK)
 }
 
 /// A `ModelProto`: its version, then its producer, its operator sets or its graph (onnx.proto3: fields 1, 2, 7, 8).
@@ -67,9 +91,11 @@ mod tests {
         assert_eq!(machine(&elf), None);
         elf[18] = 62;
         assert_eq!(machine(&elf).as_deref(), Some("an ELF program for x86-64"));
-        assert_eq!(kind(b"\x93NUMPY\x01\0"), Some("a NumPy array"));
-        assert_eq!(kind(b"\x08\x0a\x12\x07pytorch"), Some("an ONNX model"));
-        assert_eq!(kind(b"\x1f\x8b\x08"), Some("a gzip archive"));
-        assert_eq!((kind(b"hello"), kind(b"")), (None, None));
+        let name = |bytes: &[u8]| kind(bytes).map(|(name, _)| name);
+        assert_eq!(name(b"\x93NUMPY\x01\0"), Some("a NumPy array"));
+        assert_eq!(name(b"\x08\x0a\x12\x07pytorch"), Some("an ONNX model"));
+        assert_eq!(name(b"\x1f\x8b\x08"), Some("a gzip archive"));
+        assert_eq!(name(b"<!DOCTYPE html><html>"), Some("an HTML page"));
+        assert_eq!((name(b"hello"), name(b"")), (None, None));
     }
 }

@@ -219,6 +219,13 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
     Ok(machine.to_string())
 }
 
+/// The name that a machine file gives its machine; empty where it gives none.
+pub(crate) fn name(text: &str) -> &str {
+    let top = text.lines().take_while(|line| !line.starts_with('['));
+    let mut named = top.filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    named.next().unwrap_or_default()
+}
+
 /// The figures of a section, as changes of the figures that they are named after: `dma.latency=276.0`. `None`: there is no such section.
 pub(crate) fn section(text: &str, name: &str) -> Option<Vec<String>> {
     let machine: toml::Table = toml::from_str(text).ok()?;

@@ -6,6 +6,7 @@ use crate::suggest;
 use crate::target::Target;
 use crate::targets;
 use chipless_model::Limits;
+use chipless_report::TimedBy;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
@@ -70,7 +71,7 @@ pub static COMMON: &[OptionSpec] = &[
         name: "machine",
         kind: OptionKind::File,
         value: "FILE.toml",
-        help: "Machine file to use instead of the target's own. `chipless machine TARGET --toml` prints one to edit; for a schedule, the mesh (JSON) that `chipless schedule` took will do",
+        help: "Machine file to use instead of the target's own. `chipless machine TARGET --template` prints one to edit. For a schedule: the mesh (JSON) that `chipless schedule` took, or the name of one, such as `mesh4x4`",
         commands: LOWERING,
         is_repeated: false,
     },
@@ -361,6 +362,18 @@ impl Options {
         let (_, text) = self.base_machine(own, figures)?;
         let given = self.changes(&text)?;
         machine::with_figures(&text, &given, false)
+    }
+
+    /// What to say of the machine with this text, which was made with these options.
+    pub(crate) fn timed_by(&self, text: &str) -> TimedBy {
+        let named = self.machine.as_ref().map(|(name, ..)| name.as_str());
+        let calibration = self.value(CALIBRATION.name).filter(|n| *n != OWN_FIGURES);
+        TimedBy {
+            name: machine::name(text).to_owned(),
+            file: named.or_else(|| self.value("machine")).map(str::to_owned),
+            set: self.values("set").map(str::to_owned).collect(),
+            calibration: calibration.map(str::to_owned),
+        }
     }
 
     /// The machine before figures were set, and where it comes from.

@@ -7,9 +7,9 @@ use crate::target::Lowered;
 use chipless_model::{
     Access, BufferId, Direction, Grade, NoRoom, Node, Port, Program, Storage, TaskId, zeroed,
 };
-use chipless_report::Statistics;
 use chipless_report::attribution::Attribution;
 use chipless_report::summary::{Output, Run};
+use chipless_report::{Statistics, TimedBy};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly, Verified};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -132,6 +132,8 @@ pub fn unproven(program: &Program<'_>, below: Grade) -> Vec<String> {
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) timeline: Timeline,
+    pub(crate) timed_by: Option<TimedBy>,
+    pub(crate) is_timed: bool,
     /// Bytes of each output; none of a run without data.
     pub(crate) outputs: Vec<Vec<u8>>,
     pub(crate) facts: Vec<Node>,
@@ -198,6 +200,8 @@ pub(crate) fn execute<'a>(
     }
     Ok(Done {
         facts: document.facts(program, &timeline)?,
+        timed_by: document.timed_by()?,
+        is_timed: order == Order::Timed,
         timeline,
         outputs,
         seed: (!random.is_empty()).then_some(seed),
@@ -215,6 +219,8 @@ pub(crate) fn time(
     end.map_err(|stop| stopped(verified.program(), &stop))?;
     Ok(Done {
         facts: document.facts(verified.program(), &timeline)?,
+        timed_by: document.timed_by()?,
+        is_timed: true,
         timeline,
         outputs: Vec::new(),
         seed: None,
@@ -328,6 +334,8 @@ impl Done {
             file,
             program,
             timeline: &self.timeline,
+            timed_by: self.timed_by.clone(),
+            is_timed: self.is_timed,
             outputs: outputs.collect(),
             attribution: Cow::Owned(Attribution::of(program, &self.timeline)),
             what_if: None,

@@ -7,12 +7,13 @@ pub fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .into_iter()
         .map(|candidate| {
             let name = candidate.to_lowercase();
-            // The last part of a name with dots is as good as all of it.
+            // The last part of a name with dots is as good as all of it, and so are its parts in another order.
             let is_last = name
                 .strip_suffix(&typed)
                 .is_some_and(|rest| rest.ends_with('.'));
+            let is_turned = typed.contains('.') && typed.split('.').eq(name.rsplit('.'));
             (
-                if is_last {
+                if is_last || is_turned {
                     0
                 } else {
                     strsim::osa_distance(&typed, &name)
@@ -46,6 +47,10 @@ mod tests {
         assert_eq!(
             closest("pe", ["sg00.act", "sg00.pe", "sg01.pe"]),
             Some("sg00.pe")
+        );
+        assert_eq!(
+            closest("shave.clock", ["shave.scale", "clock.shave"]),
+            Some("clock.shave")
         );
         assert_eq!(hint("inputids", names), "; did you mean \"input_ids\"?");
         assert_eq!(hint("weights", []), "");

@@ -7,7 +7,7 @@ chipless_model::rules! {
         "docs/sweeps.md, the plan";
     MACHINE_SYNTAX Fault Error Format "machine-syntax" "a machine file that is no TOML"
         "A machine file is TOML: sections in brackets, and `key = value` on lines of their own."
-        "Mend the text at the place that the finding names; `chipless machine TARGET --toml` prints a file to start from."
+        "Mend the text at the place that the finding names; `chipless machine TARGET --template` prints a file to start from."
         "TOML 1.0";
     MACHINE_KEY Fault Error Format "machine-key" "a machine parameter that the machine does not have"
         "Each target knows the parameters of its machines. One that nobody reads would be without effect, so the target refuses the file."

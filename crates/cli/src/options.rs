@@ -5,6 +5,7 @@ use chipless::disk::Disk;
 use chipless::{OptionKind, OptionSpec, Options, TARGETS};
 use chipless_schedule::emit::replay_machine;
 use chipless_schedule::machine::Machine as Mesh;
+use chipless_schedule::mesh;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -25,20 +26,22 @@ impl TargetOptions {
         Ok(options)
     }
 
-    /// Takes the machine of `schedule`, a mesh as JSON, for the machine file by which its schedules were replayed.
+    /// Takes the machine of `schedule`, a mesh as JSON or by its name, for the machine file by which its schedules were replayed.
     fn mesh(options: &mut Options) -> Result<(), Failure> {
-        let Some(file) = options.file("machine")? else {
+        let Some(name) = options.value("machine").map(str::to_owned) else {
             return Ok(());
         };
-        if let Some(text) = file
-            .text()
-            .ok()
-            .filter(|text| text.trim_start().starts_with('{'))
-        {
-            let (mesh, _) =
-                Mesh::read(text).map_err(|error| Failure::unreadable(&file.name, error))?;
+        let text = match mesh::file(&name) {
+            Some(ready_made) => ready_made,
+            None => match options.file("machine")? {
+                Some(file) => file.text().unwrap_or_default().to_owned(),
+                None => return Ok(()),
+            },
+        };
+        if text.trim_start().starts_with('{') {
+            let (mesh, _) = Mesh::read(&text).map_err(|error| Failure::unreadable(&name, error))?;
             let (own, figures) = replay_machine(&mesh);
-            options.set_machine(&file.name, own, figures);
+            options.set_machine(name, own, figures);
         }
         Ok(())
     }

@@ -306,6 +306,8 @@ pub(crate) fn run<'r, 'a>(program: &'r Program<'a>, timeline: &'r Timeline) -> R
         file: "empty",
         program,
         timeline,
+        timed_by: None,
+        is_timed: true,
         outputs: vec![],
         attribution: Cow::Owned(Attribution::of(program, timeline)),
         what_if: None,

@@ -18,6 +18,7 @@ mod protobuf;
 mod statistics;
 mod style;
 mod text;
+mod timed_by;
 mod uses;
 
 pub mod attribution;
@@ -51,3 +52,4 @@ pub use compare::{Comparison, FirstNan, NanSearch};
 pub use facts::Facts;
 pub use statistics::{Statistics, number};
 pub use style::{Paint, clean, wait};
+pub use timed_by::TimedBy;

@@ -11,6 +11,7 @@ use crate::facts;
 use crate::schedule_trace::Compared;
 use crate::statistics::Statistics;
 use crate::style::{Paint, bytes, clean, count, shape, share};
+use crate::timed_by::TimedBy;
 use crate::why::{self, Ranked, WhatIf};
 use chipless_model::{Node, Port, Program, Time};
 use chipless_sim::{State, Timeline};
@@ -33,6 +34,10 @@ pub struct Run<'r, 'a> {
     pub program: &'r Program<'a>,
     /// How it ran.
     pub timeline: &'r Timeline,
+    /// The machine that it was timed by, where its target has one.
+    pub timed_by: Option<TimedBy>,
+    /// Whether the times mean something: in a random order they do not, and the text leaves them out.
+    pub is_timed: bool,
     /// What came out; empty when only times were asked for.
     pub outputs: Vec<Output>,
     /// The run taken apart.
@@ -87,31 +92,27 @@ impl Run<'_, '_> {
         let Run {
             program, timeline, ..
         } = *self;
+        let took = if self.is_timed {
+            format!("in {} (estimated)", paint.strong(timeline.end))
+        } else {
+            "in a random order, without times".to_owned()
+        };
         let _ = writeln!(
             out,
-            "{}: {} in {} (estimated), {} moved",
+            "{}: {} {took}, {} moved",
             paint.strong(self.file),
             count(timeline.completed(), "task"),
-            paint.strong(timeline.end),
             bytes(self.moved_bytes())
         );
+        if let Some(by) = self.timed_by.as_ref().filter(|_| self.is_timed) {
+            let text = format!("timed by {by}; the host is not included");
+            let _ = writeln!(out, "  {}", paint.dim(clean(&text)));
+        }
         self.outputs_text(&mut out, paint);
         let (compared, ports) = (self.compared.as_deref(), &program.interface.outputs);
         compare::text(&mut out, paint, compared, self.first_nan.as_ref(), ports);
-        self.busy_text(&mut out, paint, width);
-        self.carried_text(&mut out, paint, width);
-        self.layers_text(&mut out, paint);
-        self.critical_text(&mut out, paint);
-        self.changes_text(&mut out, paint);
-        if let Some(against) = &self.against {
-            against.text(&mut out, paint);
-        }
-        self.longest_text(&mut out, paint, width);
-        self.waited_text(&mut out, paint);
-        if !self.facts.is_empty() {
-            let note = paint.dim("cycles and energies estimated");
-            let _ = writeln!(out, "\n{}  {note}", paint.strong("facts"));
-            out.push_str(&facts::text(&self.facts, paint));
+        if self.is_timed {
+            self.times_text(&mut out, paint, width);
         }
         if !self.notes.is_empty() {
             let _ = writeln!(out, "\n{}", paint.strong("notes"));
@@ -123,6 +124,25 @@ impl Run<'_, '_> {
             let _ = writeln!(out, "  the program has no tasks");
         }
         out
+    }
+
+    /// Where the time goes.
+    fn times_text(&self, out: &mut String, paint: Paint, width: usize) {
+        self.busy_text(out, paint, width);
+        self.carried_text(out, paint, width);
+        self.layers_text(out, paint);
+        self.critical_text(out, paint);
+        self.changes_text(out, paint);
+        if let Some(against) = &self.against {
+            against.text(out, paint);
+        }
+        self.longest_text(out, paint, width);
+        self.waited_text(out, paint);
+        if !self.facts.is_empty() {
+            let note = paint.dim("cycles and energies estimated");
+            let _ = writeln!(out, "\n{}  {note}", paint.strong("facts"));
+            out.push_str(&facts::text(&self.facts, paint));
+        }
     }
 
     fn outputs_text(&self, out: &mut String, paint: Paint) {
@@ -241,7 +261,8 @@ impl Run<'_, '_> {
                 let time = Time::from_ns(*latency_ns);
                 let _ = writeln!(
                     out,
-                    "  {change:names$}  {time:>9}  {speedup:.3} times as fast"
+                    "  {change:names$}  {time:>9}  {}",
+                    why::speed(*speedup)
                 );
             }
         }
@@ -250,7 +271,7 @@ impl Run<'_, '_> {
         let _ = writeln!(
             out,
             "\n{title}  {}",
-            paint.dim("estimated: the run again, with one figure changed")
+            paint.dim("estimated: the run again, with one parameter changed")
         );
         let won = |row: &&Ranked| row.gain > 1.0005;
         let rows: Vec<&Ranked> = ranking.iter().filter(won).take(longest::LONGEST).collect();
@@ -265,7 +286,8 @@ impl Run<'_, '_> {
             let time = Time::from_ns(*latency_ns);
             let _ = writeln!(
                 out,
-                "  {figure:names$}  {change:>4}  {time:>9}  {gain:.3} times as fast"
+                "  {figure:names$}  {change:>4}  {time:>9}  {}",
+                why::speed(*gain)
             );
         }
         let rest = ranking.iter().filter(|row| !won(row)).count();
@@ -274,8 +296,8 @@ impl Run<'_, '_> {
                 out,
                 "  {}",
                 paint.dim(format_args!(
-                    "{} would win less than 0.05 %",
-                    count(rest, "other figure")
+                    "{} would save less than 0.05 %",
+                    count(rest, "other parameter")
                 ))
             );
         }

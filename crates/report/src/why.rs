@@ -126,6 +126,15 @@ pub struct WhatIf {
     pub speedup: f64,
 }
 
+/// `1.250 times as fast`, or `slower: 1.250 times as long`.
+pub(crate) fn speed(ratio: f64) -> String {
+    if ratio < 1.0 {
+        format!("slower: {:.3} times as long", 1.0 / ratio)
+    } else {
+        format!("{ratio:.3} times as fast")
+    }
+}
+
 /// What a run would take if a figure of the machine were twice as good.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Ranked {

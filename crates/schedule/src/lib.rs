@@ -11,6 +11,7 @@ pub mod front;
 pub mod frontend;
 pub mod import;
 pub mod machine;
+pub mod mesh;
 pub mod model;
 pub mod network;
 pub mod onnx;

@@ -191,6 +191,11 @@ impl Document for Graph<'_> {
         &self.findings
     }
 
+    fn machine_text(&self) -> Result<Option<String>, Failure> {
+        let (_, own) = chipless_dsa::MACHINES[0];
+        self.options.machine_text(own, &[]).map(Some)
+    }
+
     fn is_complete(&self) -> bool {
         self.document.is_complete()
     }

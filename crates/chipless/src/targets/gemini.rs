@@ -338,7 +338,7 @@ impl Document for Opened<'_> {
         // Other dialects do not even say how transfers lay out their bytes.
         let is_spec = self.document.schedule.dialect == Dialect::Spec;
         (is_spec && self.network.is_none()).then_some(
-            "a schedule does not say what its layers compute: --network gives the front-end file",
+            "a schedule does not say what its layers compute. Pass `--network net.json` (the front-end file) to compute values",
         )
     }
 
@@ -402,6 +402,13 @@ impl Document for Opened<'_> {
         if let (Weights::Seeded(seed), Some(_)) = (&self.weights, &self.network) {
             lowered.notes.push(format!(
                 "weights are random (seed {seed}); --weights DIR gives real ones"
+            ));
+        }
+        let by = self.options.timed_by(self.own_machine().0);
+        if by.file.is_none() {
+            lowered.notes.push(format!(
+                "a schedule does not name its machine: its times are by \"{}\", which is built in. For those of another, pass `--machine mesh.json`, the mesh that `chipless schedule` took",
+                by.name
             ));
         }
         lowered.program.text = Text::new(self.document.text());

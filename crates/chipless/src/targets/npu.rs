@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::options::{CALIBRATION, Input, OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Source, Target};
 use chipless_device::Route;
-use chipless_model::{Finding, Info, Node, Program, Rule, TaskId, Time, Value};
+use chipless_model::{Direction, Finding, Info, Kernel, Node, Program, Rule, TaskId, Time, Value};
 use chipless_npu::names::{Model, Trace};
 use chipless_npu::profiling::Profiling;
 use chipless_npu::registers::{self, Structure};
@@ -211,6 +211,13 @@ impl<'f> Opened<'f> {
         None
     }
 
+    /// Tiles of the device that the program is for.
+    fn most_tiles(&self) -> u32 {
+        self.document
+            .generation()
+            .map_or(6, |known| known.tiles.into())
+    }
+
     /// The model that the user gave.
     fn model(&self) -> Result<Option<Model>, Failure> {
         let file = self.options.file("model")?;
@@ -316,7 +323,7 @@ impl Recompiles for Opened<'_> {
             let dpu = [format!("clock.dpu={narrow}x")];
             return Ok(dpu.into_iter().chain(halved).collect());
         }
-        let most = self.document.generation().map_or(6, |known| known.tiles);
+        let most = self.most_tiles();
         let tiles = value
             .parse()
             .ok()
@@ -325,6 +332,28 @@ impl Recompiles for Opened<'_> {
         let factor = f64::from(tiles) / f64::from(self.document.tiles().max(1));
         let engines = ["clock.dpu", "clock.shave"];
         Ok(engines.iter().map(|e| format!("{e}={factor}x")).collect())
+    }
+
+    fn compilations(&self, program: &Program<'_>) -> Vec<String> {
+        let most = self.most_tiles();
+        let more = (u32::from(self.document.tiles()) < most).then(|| format!("tiles={most}"));
+        let computes_wide = |kernel: &dyn Kernel| {
+            let mut is_wide = false;
+            if kernel.arithmetic() > 0 {
+                kernel.accesses(&mut |access| {
+                    let is_read = access.direction == Direction::Read;
+                    let tensor = is_read.then(|| kernel.tensor(&access)).flatten();
+                    is_wide |= tensor.is_some_and(|(element, _)| element.bits() > 8);
+                });
+            }
+            is_wide
+        };
+        let is_wide = program
+            .kernels
+            .iter()
+            .any(|kernel| computes_wide(&**kernel));
+        let narrow = is_wide.then(|| "precision=int8".to_owned());
+        more.into_iter().chain(narrow).collect()
     }
 }
 

@@ -85,8 +85,8 @@ A script is a list of steps, {steps: [...]}, or a step a line:
   read: {words64: [...]}                         as a device sent them
   reset: true
 
-In words, a step a line: `write B=1,2,3 C=c.npy`, `read`, `reset`; by hand and from standard input also `next` and `quit`. \
-A script is read to its end before its first step is taken; from standard input without --script, a line that cannot be \
+In words, a step a line: `write B=1,2,3 C=c.npy`, `read`, `reset`; by hand and from standard input also `next`, which says what may \
+come, and `quit`. `read` takes everything that is ready, and no names. A script is read to its end before its first step is taken; from standard input without --script, a line that cannot be \
 understood is a step that failed, and the next one is taken.
 
 JSON is `{steps: [{ok, error, code, expected, fired, outputs, values, wire}]}`.
@@ -217,7 +217,7 @@ pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
     if fqir::recognize(&bytes) {
         return Err(Failure::unreadable(
             &name,
-            "expected an IOSpec, found an FQIR plan (--program takes it)",
+            "expected an IOSpec, found an FQIR plan. `chipless iospec PLAN > iospec.yaml` writes its IOSpec, and `chipless drive iospec.yaml --program PLAN` drives it",
         ));
     }
     let converted;
@@ -227,13 +227,13 @@ pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
         &converted
     } else {
         std::str::from_utf8(&bytes).map_err(|e| {
-            Failure::unreadable(
-                &name,
-                format_args!(
-                    "expected text in UTF-8, found other bytes at offset {}",
-                    e.valid_up_to()
-                ),
-            )
+            let found = match program_by_mistake(&name, &bytes) {
+                Some(program) => program,
+                None => format!("other bytes than UTF-8 at offset {}", e.valid_up_to()),
+            };
+            let text =
+                format_args!("expected an IOSpec (YAML) or a .femto container, found {found}");
+            Failure::unreadable(&name, text)
         })?
     };
     let document =
@@ -243,6 +243,30 @@ pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
         return Err(refuse(text.as_bytes(), findings));
     }
     Ok(document)
+}
+
+/// What to say of a program that stands where a contract or a script should.
+fn program_by_mistake(name: &str, bytes: &[u8]) -> Option<String> {
+    let target = chipless::recognize(name, bytes)?.name();
+    Some(format!(
+        "a program of target {target}. `chipless iospec {name} > iospec.yaml` writes its IOSpec, and `chipless drive iospec.yaml --program {name}` drives it"
+    ))
+}
+
+/// The text of a script.
+fn script_text(path: &Path) -> Result<String, Failure> {
+    let bytes = files::open(path).map_err(|error| Failure::unreadable(path.display(), error))?;
+    let name = path.display().to_string();
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => {
+            let found = program_by_mistake(&name, &bytes);
+            let found = found.unwrap_or_else(|| "a file that is no text".to_owned());
+            let text =
+                format_args!("expected a script (steps in YAML, JSON or words), found {found}");
+            Err(Failure::unreadable(&name, text))
+        }
+    }
 }
 
 struct Driver<'a, 'd> {
@@ -314,7 +338,7 @@ impl<'a, 'd> Driver<'a, 'd> {
                     std::io::read_to_string(stdin.lock())
                         .map_err(|error| Failure::misuse("standard input", error))?
                 } else {
-                    files::read_text(path)?
+                    script_text(path)?
                 };
                 reader.steps(&text, &mut |step| put(&mut out, &self.line(&step, json)?))?;
             }

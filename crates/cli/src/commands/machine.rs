@@ -5,6 +5,7 @@ use crate::output::OutputOptions;
 use crate::terminal;
 use chipless::{Figure, TARGETS, suggest};
 use chipless_report::{SCHEMA_VERSION, widest};
+use chipless_schedule::mesh;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,12 +15,16 @@ use serde_json::Value;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A target, or one of its machines.
+    /// A target, one of its machines, or a mesh such as mesh4x4.
+    ///
+    /// `mesh4x4` has 4 columns and 4 rows of cores; `chipless schedule` and `chipless run` take it as --machine.
     #[arg(value_name = "TARGET")]
     target: String,
     /// Print the machine file, to edit and pass with --machine.
-    #[arg(long, conflicts_with_all = ["format", "json"])]
-    toml: bool,
+    ///
+    /// It is TOML; that of a mesh is JSON.
+    #[arg(long, alias = "toml", conflicts_with_all = ["format", "json"])]
+    template: bool,
     #[command(flatten)]
     answer: OutputOptions,
 }
@@ -28,7 +33,8 @@ const EXAMPLES: &str = "\
 Examples:
   chipless machine npu
   chipless machine trn1                            another machine of a target
-  chipless machine gemini --toml > mine.toml
+  chipless machine gemini --template > mine.toml   a machine file to edit
+  chipless machine mesh4x4 --template > mesh.json   a mesh for schedule and run
   chipless run model.blob --set dma.latency=800    the same program with another figure
 
 JSON is `{schema_version, target, machine, figures: [{key, value, unit, better, source}]}`; `better` is `higher`, `lower` or null; figures of the device have a `grade`, too: silicon, \
@@ -39,6 +45,9 @@ Exit status: 0 done, 2 there is no such target.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let asked = &*arguments.target;
+    if let Some(file) = mesh::file(asked) {
+        return answer(arguments, "gemini", asked, &file, of_mesh);
+    }
     let known = || {
         TARGETS.iter().flat_map(|target| {
             let machines = target.machines().iter();
@@ -52,16 +61,40 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let names = || TARGETS.iter().map(|target| target.name());
         let hint = suggest::hint(asked, names());
         let text = format!(
-            "expected one of {}, found \"{asked}\"{hint}",
+            "expected one of {}, or a mesh such as mesh4x4, found \"{asked}\"{hint}",
             names().collect::<Vec<_>>().join(", ")
         );
         return Err(Failure::misuse("machine", text));
     };
-    if arguments.toml {
+    answer(arguments, target, name, text, chipless::figures)
+}
+
+/// The keys of a mesh, as figures.
+fn of_mesh(file: &str) -> Vec<Figure> {
+    let figure = |(field, value): (mesh::Field, Value)| Figure {
+        key: field.key.to_owned(),
+        value: value.to_string(),
+        unit: field.unit.to_owned(),
+        better: None,
+        source: field.meaning.to_owned(),
+        grade: None,
+    };
+    mesh::values(file).into_iter().map(figure).collect()
+}
+
+/// Prints a machine file, or its figures.
+fn answer(
+    arguments: &Arguments,
+    target: &str,
+    name: &str,
+    text: &str,
+    figures: impl Fn(&str) -> Vec<Figure>,
+) -> Result<Exit, Failure> {
+    if arguments.template {
         terminal::print(text)?;
         return Ok(Exit::Done);
     }
-    let figures = chipless::figures(text);
+    let figures = figures(text);
     if arguments.answer.is_json() {
         terminal::print_json(&MachineReport {
             schema_version: SCHEMA_VERSION,

@@ -4,6 +4,7 @@ use super::{Opened, retime};
 use crate::failure::Failure;
 use chipless::{Lowered, OpenDocument, Options, Planned};
 use chipless_model::{Finding, Node, Program, Value};
+use chipless_report::TimedBy;
 use chipless_report::attribution::{Attribution, Lives, lives};
 use chipless_report::diff::{self, Side};
 use chipless_report::page::{self, Against, Picture, Served};
@@ -76,6 +77,7 @@ fn without_run(
     let shown = Shown {
         attribution: Attribution::of(&program, &timeline),
         lives: lives(&program, &timeline),
+        timed_by: None,
         estimate_ns: None,
         findings: document.findings().to_vec(),
         facts: facts
@@ -106,6 +108,7 @@ struct Shown {
     timeline: Timeline,
     attribution: Attribution,
     lives: Lives,
+    timed_by: Option<TimedBy>,
     estimate_ns: Option<f64>,
     findings: Vec<Finding>,
     facts: Vec<Node>,
@@ -141,6 +144,7 @@ impl Shown {
         Ok(Shown {
             attribution: Attribution::of(program, &timeline),
             lives: lives(program, &timeline),
+            timed_by: document.timed_by()?,
             estimate_ns: document
                 .capabilities()
                 .planned
@@ -161,6 +165,7 @@ impl Shown {
             timeline: &self.timeline,
             attribution: &self.attribution,
             lives: &self.lives,
+            timed_by: self.timed_by.as_ref(),
             estimate_ns: self.estimate_ns,
             findings: &self.findings,
             facts: &self.facts,

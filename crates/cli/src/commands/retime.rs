@@ -83,6 +83,8 @@ pub(super) struct Changes {
     #[arg(long, value_name = "KEY=VALUE")]
     what_if: Vec<String>,
     /// Re-run with each parameter improved 2x and rank speed-ups.
+    ///
+    /// For an NPU program, it also times what --what-if offers for it: more tiles, and int8.
     #[arg(long)]
     rank: bool,
 }
@@ -95,8 +97,12 @@ impl Changes {
         options: &Options,
         base: Time,
     ) -> Result<Option<Vec<WhatIf>>, Failure> {
+        let mut changes = self.what_if.clone();
+        if self.rank {
+            changes.extend(compilations(opened, options)?);
+        }
         let mut runs = Vec::new();
-        for change in &self.what_if {
+        for change in &changes {
             let latency = latency(opened, options, change).map_err(|failure| match failure {
                 Failure::Plain(mut plain) if plain.subject == "--set" => {
                     "--what-if".clone_into(&mut plain.subject);
@@ -110,7 +116,7 @@ impl Changes {
                 speedup: ratio(base, latency),
             }));
         }
-        Ok((!self.what_if.is_empty()).then_some(runs))
+        Ok((!changes.is_empty()).then_some(runs))
     }
 
     /// The ranking, where it was asked for.
@@ -122,6 +128,16 @@ impl Changes {
     ) -> Option<Vec<Ranked>> {
         self.rank.then(|| rank(opened, options, base))
     }
+}
+
+/// Compilations that the target can time without a compiler; none of a target that cannot.
+fn compilations(opened: &Opened, options: &Options) -> Result<Vec<String>, Failure> {
+    opened.with_document(options, |document| {
+        let Some(recompiles) = document.capabilities().recompiles else {
+            return Ok(Vec::new());
+        };
+        Ok(recompiles.compilations(&document.lower()?.program))
+    })
 }
 
 /// Runs with each figure of the machine twice as good, the best first. Figures that cannot be are left out.

@@ -14,6 +14,7 @@ use chipless_schedule::emit;
 use chipless_schedule::front::Front;
 use chipless_schedule::import::Shapes;
 use chipless_schedule::machine::Machine;
+use chipless_schedule::mesh;
 use chipless_schedule::model::{Bounds, Cost, Impossible, Objective};
 use chipless_schedule::reading::{self, Reading};
 use chipless_schedule::report::{Figures, Improvement, ModelFigures, Report, RunnerUp};
@@ -30,11 +31,11 @@ pub(crate) struct Arguments {
     /// The network: ONNX, or a front-end file (JSON).
     #[arg(value_name = "NET")]
     network: PathBuf,
-    /// The machine: a mesh of cores as JSON.
+    /// The machine: a mesh of cores as JSON, or such as mesh4x4.
     ///
-    /// docs/scheduling.md explains its keys; fixtures/schedule/mesh2x2.json of the repository is one to copy. `run --machine` takes it, too, to time
-    /// the schedule by it; without, `run` times by a machine of its own.
-    #[arg(long, value_name = "M.json")]
+    /// `mesh4x4` has 4 columns and 4 rows; `chipless machine mesh4x4` explains each key, and with --template prints the file, to edit. Pass the same
+    /// to `run --machine`: a schedule does not name its machine, and `run` times it by another one otherwise.
+    #[arg(long, value_name = "M.json|meshCxR")]
     machine: PathBuf,
     /// Write the schedule to this file.
     #[arg(long, short, value_name = "FILE", required_unless_present = "evaluate")]
@@ -129,11 +130,12 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  chipless schedule net.onnx --machine mesh.json --batch 4 -o schedule.json
-  chipless schedule net.onnx --machine mesh.json -o schedule.json --network-out net.json --weights-out weights
-  chipless run schedule.json --network net.json --weights weights --input input1=x.npy --output-dir out
-  chipless schedule net.onnx --machine mesh.json --calibrate images.npz -o schedule.json
-  chipless schedule net.onnx --machine mesh.json --evaluate tree.json
+  chipless machine mesh4x4 --template > mesh.json   a machine to edit
+  chipless schedule net.onnx --machine mesh4x4 --batch 4 -o schedule.json
+  chipless schedule net.onnx --machine mesh4x4 -o schedule.json --network-out net.json --weights-out weights
+  chipless run schedule.json --machine mesh4x4 --network net.json --weights weights --input input1=x.npy --output-dir out
+  chipless schedule net.onnx --machine mesh4x4 --calibrate images.npz -o schedule.json
+  chipless schedule net.onnx --machine mesh4x4 --evaluate tree.json
 
 Ctrl-C ends the search: the best schedule so far is written.
 
@@ -406,7 +408,8 @@ fn threads(arguments: &Arguments) -> usize {
 }
 
 fn machine(path: &Path) -> Result<Machine, Failure> {
-    let text = files::read_text(path)?;
+    let ready_made = path.to_str().and_then(mesh::file);
+    let text = ready_made.map_or_else(|| files::read_text(path), Ok)?;
     let (machine, unknown) =
         Machine::read(&text).map_err(|error| Failure::unreadable(path.display(), error))?;
     for key in unknown {

@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
                 capability.with()
             ));
         }
-        for option in target.options() {
+        for option in in_use(target.options()) {
             text.push_str(&format!(
                 "          --{} {}  {} ({})\n",
                 option.name,
@@ -138,11 +138,17 @@ impl TargetReport {
     }
 }
 
+/// Options that some command takes under their own name.
+fn in_use(options: &'static [OptionSpec]) -> impl Iterator<Item = &'static OptionSpec> {
+    options.iter().filter(|option| !option.commands.is_empty())
+}
+
 /// The page of all options.
 fn page() -> String {
     let mut text = "# Options\n\nOptions that come with programs, beside those of the commands themselves (`--help`).\n"
         .to_owned();
-    let mut section = |title: &str, options: &[OptionSpec]| {
+    let mut section = |title: &str, options: &'static [OptionSpec]| {
+        let options: Vec<&OptionSpec> = in_use(options).collect();
         if options.is_empty() {
             return;
         }

@@ -81,6 +81,9 @@ pub struct Changed {
     pub operation: String,
     /// `operation`, `parameters`, `shape`, `access`, `waits`, `signals`, `constant`.
     pub what: Vec<&'static str>,
+    /// How waits and signals differ, a sentence each with names and values of both.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub syncs: Vec<String>,
 }
 
 /// A constant with other bytes.
@@ -138,12 +141,14 @@ pub fn diff(a: Side<'_, '_>, b: Side<'_, '_>) -> (Difference, Vec<(TaskId, TaskI
         if !same_sources(&of_a, x, &of_b, y, &pairs) {
             what.push("access");
         }
-        if !syncs.waits_agree(x, y) {
+        let (mut waits, signals) = (syncs.other_waits(x, y), syncs.other_signals(x, y));
+        if !waits.is_empty() {
             what.push("waits");
         }
-        if !syncs.signals_agree(x, y) {
+        if !signals.is_empty() {
             what.push("signals");
         }
+        waits.extend(signals);
         let other = if of_a.flow.describes(x) && of_b.flow.describes(y) {
             Vec::new()
         } else {
@@ -164,6 +169,7 @@ pub fn diff(a: Side<'_, '_>, b: Side<'_, '_>) -> (Difference, Vec<(TaskId, TaskI
                 b: b.program.task_name(y),
                 operation: a.program.kernel(x).operation().into_owned(),
                 what,
+                syncs: waits,
             });
         }
     }

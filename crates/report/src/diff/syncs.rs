@@ -3,7 +3,7 @@
 
 use super::Side;
 use crate::uses::Uses;
-use chipless_model::{Action, Condition, ConfigurationId, Moment, SyncId, TaskId};
+use chipless_model::{Action, Condition, Configuration, ConfigurationId, Moment, SyncId, TaskId};
 use rustc_hash::FxHashMap;
 
 /// What is waited for and signalled: a counter, or one use of a barrier.
@@ -23,6 +23,39 @@ enum Part {
     Consumes(Moment),
     Produces(Moment),
     Configures(Moment, u32, u32),
+}
+
+impl Event {
+    fn name(self, side: Side<'_, '_>) -> String {
+        let program = side.program;
+        match self {
+            Event::Counter(sync) | Event::Barrier(sync) => program.syncs[sync].name.clone(),
+            Event::Use(id) => {
+                let Configuration {
+                    barrier, number, ..
+                } = &program.configurations[id];
+                format!("{} (use {number})", program.syncs[*barrier].name)
+            }
+        }
+    }
+}
+
+impl Part {
+    /// `waits for sg00 $S[5] ≥ 2`.
+    fn text(self, side: Side<'_, '_>, event: Event) -> String {
+        let name = event.name(side);
+        match self {
+            Part::Waits(Condition::Equal(n)) => format!("waits for {name} = {n}"),
+            Part::Waits(Condition::AtLeast(n)) => format!("waits for {name} ≥ {n}"),
+            Part::Waits(Condition::Lit) => format!("waits for {name}"),
+            Part::Adds(_, n) => format!("adds {n} to {name}"),
+            Part::Consumes(_) => format!("consumes {name}"),
+            Part::Produces(_) => format!("signals {name}"),
+            Part::Configures(_, producers, consumers) => {
+                format!("sets {name} to {producers} producers and {consumers} consumers")
+            }
+        }
+    }
 }
 
 /// A task's parts in events: its waits, or its signals.
@@ -86,23 +119,42 @@ impl<'s, 'a> Syncs<'s, 'a> {
         syncs
     }
 
-    /// Whether two tasks wait for the same.
-    pub(super) fn waits_agree(&self, x: TaskId, y: TaskId) -> bool {
-        self.agree(self.waits(x, y))
+    /// How the waits of two tasks differ, a sentence each; none where they wait for the same.
+    pub(super) fn other_waits(&self, x: TaskId, y: TaskId) -> Vec<String> {
+        self.differences(self.waits(x, y))
     }
 
-    /// Whether two tasks signal the same.
-    pub(super) fn signals_agree(&self, x: TaskId, y: TaskId) -> bool {
-        self.agree(self.signals(x, y))
+    /// How the signals of two tasks differ; none where they signal the same.
+    pub(super) fn other_signals(&self, x: TaskId, y: TaskId) -> Vec<String> {
+        self.differences(self.signals(x, y))
     }
 
-    fn agree(&self, (a, mut b): (Parts, Parts)) -> bool {
-        a.len() == b.len()
-            && a.iter().all(|(part, event)| {
-                let other = self.same.get(event);
-                let at = b.iter().position(|(p, e)| p == part && Some(e) == other);
-                at.map(|at| b.swap_remove(at)).is_some()
-            })
+    fn differences(&self, (a, mut b): (Parts, Parts)) -> Vec<String> {
+        let mut left = Vec::new();
+        for (part, event) in a {
+            let other = self.same.get(&event);
+            match b.iter().position(|(p, e)| *p == part && Some(e) == other) {
+                Some(at) => drop(b.swap_remove(at)),
+                None => left.push((part, event)),
+            }
+        }
+        let mut said = Vec::new();
+        for (part, event) in left {
+            let was = part.text(self.a, event);
+            let other = self.same.get(&event);
+            said.push(match b.iter().position(|(_, e)| Some(e) == other) {
+                Some(at) => {
+                    let (now, event) = b.swap_remove(at);
+                    format!("{}, was: {was}", now.text(self.b, event))
+                }
+                None => format!("no longer {was}"),
+            });
+        }
+        let new = b
+            .into_iter()
+            .map(|(part, event)| format!("now {}", part.text(self.b, event)));
+        said.extend(new);
+        said
     }
 
     fn waits(&self, x: TaskId, y: TaskId) -> (Parts, Parts) {

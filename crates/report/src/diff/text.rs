@@ -6,6 +6,8 @@ use crate::style::{Paint, bytes, clean, count};
 use chipless_model::Time;
 use std::fmt::Write;
 
+/// Waits and signals that are shown of a task.
+const SYNCS: usize = 3;
 /// Lines of each list.
 const LINES: usize = 8;
 
@@ -71,11 +73,18 @@ impl Difference {
             } else {
                 format!("{} → {}", c.a, c.b)
             };
-            format!(
+            let mut text = format!(
                 "{name}  {}  {}",
                 paint.operation(clean(&c.operation)),
                 c.what.join(", ")
-            )
+            );
+            for sync in c.syncs.iter().take(SYNCS) {
+                let _ = write!(text, "\n      {}", clean(sync));
+            }
+            if let Some(rest) = c.syncs.len().checked_sub(SYNCS + 1) {
+                let _ = write!(text, "\n      and {} more", rest + 1);
+            }
+            text
         });
         list(out, paint, "added", &tasks.added, Clone::clone);
         list(out, paint, "removed", &tasks.removed, Clone::clone);

@@ -11,6 +11,7 @@ use crate::diff::Difference;
 use crate::info::value_text;
 use crate::list::Lister;
 use crate::style::Paint;
+use crate::timed_by::TimedBy;
 use crate::why::{self, Ranked};
 use chipless_model::{
     Buffer, BufferId, Finding, IndexVec, MemoryId, Node, Program, QueueId, TaskId,
@@ -45,6 +46,8 @@ pub struct Run<'r, 'a> {
     pub attribution: &'r Attribution,
     /// What lay where.
     pub lives: &'r Lives,
+    /// The machine that it was timed by, where its target has one.
+    pub timed_by: Option<&'r TimedBy>,
     /// The compiler's own estimate, in nanoseconds, where the file carries one.
     pub estimate_ns: Option<f64>,
     /// What `check` found.
@@ -152,6 +155,8 @@ struct Packed<'r> {
     target: &'r str,
     name: &'r str,
     latency_ps: u64,
+    /// The machine that the times rest on; null where there is none.
+    timed_by: Option<String>,
     estimate_ps: Option<u64>,
     notes: &'r [String],
     facts: Vec<Fact>,
@@ -256,6 +261,7 @@ impl<'r> Packed<'r> {
             target: program.target,
             name: &program.name,
             latency_ps: timeline.end.0,
+            timed_by: run.timed_by.map(ToString::to_string),
             estimate_ps: run.estimate_ns.map(|ns| (ns * 1e3).round() as u64),
             notes: run.notes,
             facts: run.facts.iter().map(fact).collect(),

@@ -6,6 +6,7 @@ use crate::compare::{Comparison, NanSearch};
 use crate::facts::Facts;
 use crate::schedule_trace::Compared;
 use crate::style::bytes;
+use crate::timed_by::TimedBy;
 use crate::why::{self, Ranked, WhatIf};
 use chipless_model::{Port, Time};
 use schemars::JsonSchema;
@@ -24,6 +25,7 @@ impl Run<'_, '_> {
             name: &program.name,
             target: program.target,
             latency_ns: timeline.end.ns(),
+            timed_by: self.timed_by.as_ref(),
             tasks: timeline.completed(),
             moved_bytes: self.moved_bytes(),
             outputs: self
@@ -129,6 +131,9 @@ pub struct RunReport<'a> {
     pub target: &'a str,
     /// From the start to the instant at which the program reports that it is done.
     pub latency_ns: f64,
+    /// The machine whose parameters the times rest on; absent where the target has none. The host is not part of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed_by: Option<&'a TimedBy>,
     /// Tasks that ran.
     pub tasks: usize,
     /// Bytes that all transfers moved, each counted once.

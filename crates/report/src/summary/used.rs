@@ -55,7 +55,7 @@ impl Run<'_, '_> {
         let rest = |line: &Line<'_>| {
             let servers = match line.0[0].size {
                 0 | 1 => String::new(),
-                servers => format!("  of {servers}"),
+                servers => format!("  of {servers} units"),
             };
             let time = Time(line.amount()).to_string();
             let head = format!("{:>5.1} %{servers}  {time:>9}", line.share() * 100.0);

@@ -134,7 +134,8 @@ pub struct ShaveFigures {
     /// A factor on all times below.
     pub scale: f64,
     /// MHz at which the times below hold.
-    pub clock: f64,
+    #[serde(alias = "clock")]
+    pub reference_clock: f64,
     /// Vectors.
     pub vector: VectorFigures,
     /// Code of kernels.
@@ -228,7 +229,7 @@ impl Machine {
                 machine.dma.host_bytes_per_second,
             ),
             ("dma.path_clock", machine.dma.path_clock),
-            ("shave.clock", machine.shave.clock),
+            ("shave.reference_clock", machine.shave.reference_clock),
             ("shave.vector.bits", machine.shave.vector.bits),
             ("shave.vector.fitted", machine.shave.vector.fitted),
             ("shave.code.l2_partitions", machine.shave.code.l2_partitions),

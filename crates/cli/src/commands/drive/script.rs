@@ -126,14 +126,8 @@ impl Reader<'_> {
                 self.object(line, number)
             }
             None => {
-                let known = ["write", "read", "reset", "next", "help", "quit"];
-                let (place, hint) = (
-                    number.map_or_else(String::new, |n| format!("line {n}: ")),
-                    chipless::suggest::hint(words, known),
-                );
-                let message = format!(
-                    "{place}expected write, read, reset, next, help or quit, found \"{words}\"{hint}"
-                );
+                let place = number.map_or_else(String::new, |n| format!("line {n}: "));
+                let message = format!("{place}{}", not_a_step(words));
                 Err(Failure::unreadable(&self.name, message))
             }
         }
@@ -399,10 +393,27 @@ fn written(words: &str) -> String {
     )
 }
 
-/// Whether a line is a step in words.
+/// What is wrong with words that are no step.
+fn not_a_step(words: &str) -> String {
+    let known = ["write", "read", "reset", "next", "help", "quit"];
+    match words.split_once(' ') {
+        Some(("read", _)) => format!(
+            "expected `read` by itself, found \"{words}\": a read takes everything that is ready and needs no names"
+        ),
+        _ if known.contains(&words) => format!(
+            "expected write, read or reset, found \"{words}\", which only works by hand and on standard input without --script"
+        ),
+        _ => format!(
+            "expected write, read, reset, next, help or quit, found \"{words}\"{}",
+            chipless::suggest::hint(words, known)
+        ),
+    }
+}
+
+/// Whether a line is words, and so a step or meant as one.
 fn is_words(line: &str) -> bool {
-    let line = line.trim();
-    matches!(line, "read" | "reset") || line.starts_with("write ")
+    let first = line.split_whitespace().next().unwrap_or_default();
+    matches!(first, "read" | "reset" | "write" | "next" | "help" | "quit")
 }
 
 fn is_step(node: &Node) -> bool {

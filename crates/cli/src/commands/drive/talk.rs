@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 pub(super) const HELP: &str = "\
   write B=1,2,3 C=c.npy    vectors together; names alone write their order
-  read                     what is ready
+  read                     everything that is ready
   reset                    back to the start
   next                     what may come
   quit
@@ -81,7 +81,7 @@ pub(super) fn may_come(driver: &Driver<'_, '_>) -> String {
         said.push(format!("write {}", names(&inputs)));
     }
     if !outputs.is_empty() {
-        said.push(format!("read {}", names(&outputs)));
+        said.push(format!("read (gives {})", names(&outputs)));
     }
     let said = if said.is_empty() {
         "reset".to_owned()

@@ -7,7 +7,7 @@ use chipless_model::{Node, Time};
 use chipless_report::attribution::Attribution;
 use chipless_report::schedule_trace::Compared;
 use chipless_report::summary::{Budgeted, Run};
-use chipless_sim::Timeline;
+use chipless_sim::{Order, Timeline};
 use std::borrow::Cow;
 
 impl<'p> Session<'_, 'p> {
@@ -120,6 +120,8 @@ impl<'p> Session<'_, 'p> {
             file: &self.opened.path,
             program: self.program,
             timeline,
+            timed_by: self.document.timed_by()?,
+            is_timed: self.arguments.order == Order::Timed,
             outputs: outcomes.written,
             attribution: Cow::Borrowed(self.attribution(timeline)),
             what_if,

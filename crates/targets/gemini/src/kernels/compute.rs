@@ -107,7 +107,7 @@ impl Kernel for Tile {
             Some(Err(why)) => return Err(Fault::unsupported(why.clone())),
             None => {
                 return Err(Fault::unsupported(
-                    "a schedule does not say what its layers compute: --network gives the front-end file",
+                    "a schedule does not say what its layers compute. Pass `--network net.json` (the front-end file) to compute values",
                 ));
             }
         };

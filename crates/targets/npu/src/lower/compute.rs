@@ -289,7 +289,7 @@ impl<'i> Lowering<'_, 'i> {
         let vector = machine.shave.vector.fitted / machine.shave.vector.bits;
         let bytes = cost.per_byte * written as f64 + cost.per_input_byte * read as f64;
         let microseconds = cost.fixed + bytes * vector;
-        let clock = machine.shave.clock / machine.clock.shave();
+        let clock = machine.shave.reference_clock / machine.clock.shave();
         Time::from_ns(microseconds * 1e3 * machine.shave.scale * clock)
     }
 }
