@@ -1,4 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
+import { csv } from "./format";
 
 export interface Column {
   name: string;
@@ -38,9 +39,8 @@ export function Table({ title, testId, rows, columns, open }: Props) {
   const at = Math.min(page, pages - 1);
 
   const copy = async () => {
-    const quoted = (value: string | number) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
-    const lines = [columns.map((column) => quoted(column.name)), ...order.map((row) => columns.map((column) => quoted(column.value(row))))];
-    const text = lines.map((line) => line.join(",")).join("\n");
+    const lines = [columns.map((column) => column.name), ...order.map((row) => columns.map((column) => column.value(row)))];
+    const text = csv(lines);
     try {
       await navigator.clipboard.writeText(text);
       setCopied(`${order.length} rows copied`);

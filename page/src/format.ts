@@ -55,3 +55,12 @@ export function joint(names: string[]): string {
   };
   return first.map((piece, i) => (i % 2 === 1 ? range(i) : piece)).join("");
 }
+
+/** Lines of cells as CSV (RFC 4180). A text that a spreadsheet would take for a formula has an apostrophe in front: names come from files that nobody need trust. */
+export function csv(lines: (string | number)[][]): string {
+  const cell = (value: string | number) => {
+    const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return lines.map((line) => line.map(cell).join(",")).join("\n");
+}

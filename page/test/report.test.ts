@@ -2,7 +2,7 @@ import { deflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { readState, writeState } from "../src/address";
 import { hues, luminance } from "../src/colors";
-import { bytes, joint, time } from "../src/format";
+import { bytes, csv, joint, time } from "../src/format";
 import { groupName, layerSpans } from "../src/lanes";
 import { headline } from "../src/memory";
 import { around, placed } from "../src/network";
@@ -42,6 +42,7 @@ function packed(): PackedRun {
     target: "npu",
     name: "",
     latency_ps: 20,
+    timed_by: null,
     estimate_ps: null,
     notes: [],
     facts: [],
@@ -194,4 +195,9 @@ test("layers stand behind those that they read, whatever uses memory again", () 
   const chain = Array.from({ length: 999 }, (_, i) => ({ from: i, to: i + 1, bytes: 1 }));
   const near = around(1000, chain, 500);
   expect([near.size, Math.min(...near)]).toEqual([60, 470]);
+});
+
+test("copied tables hold no formulas", () => {
+  const lines = [["name", "ns"], ["=HYPERLINK(1)", -1.5], ["@a,b", 2], ["conv", 3]];
+  expect(csv(lines)).toBe("name,ns\n'=HYPERLINK(1),-1.5\n\"'@a,b\",2\nconv,3");
 });

@@ -91,8 +91,16 @@ pub fn recognize(name: &str, bytes: &[u8]) -> Option<&'static dyn Target> {
 fn unknown(bytes: &[u8]) -> String {
     let start: Vec<String> = bytes.iter().take(8).map(|b| format!("{b:02x}")).collect();
     let found = match foreign::kind(bytes) {
-        Some((kind, "")) => kind.to_owned(),
-        Some((kind, advice)) => format!("{kind}. {advice}"),
+        Some((kind, advice)) => {
+            let advice = if advice.is_empty() {
+                String::new()
+            } else {
+                format!(". {advice}")
+            };
+            return format!(
+                "expected a compiled program (`chipless targets` lists the formats), found {kind}{advice}"
+            );
+        }
         None if start.is_empty() => "an empty file".to_owned(),
         None => format!("a file that starts with {}", start.join(" ")),
     };

@@ -105,7 +105,7 @@ impl Run<'_, '_> {
             bytes(self.moved_bytes())
         );
         if let Some(by) = self.timed_by.as_ref().filter(|_| self.is_timed) {
-            let text = format!("timed by {by}; the host is not included");
+            let text = format!("timed by {by}; host not included");
             let _ = writeln!(out, "  {}", paint.dim(clean(&text)));
         }
         self.outputs_text(&mut out, paint);

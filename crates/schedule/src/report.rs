@@ -5,7 +5,7 @@ use crate::machine::Machine;
 use crate::model::Cost;
 use crate::network::Network;
 use crate::tree::Tree;
-use chipless_model::escape;
+use chipless_model::{Time, escape};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
@@ -17,6 +17,10 @@ pub struct Report {
     pub schema_version: u32,
     /// The network's name.
     pub network: String,
+    /// The machine's name.
+    pub machine: String,
+    /// Cycles in a second of that machine.
+    pub clock_hz: f64,
     /// Layers that are scheduled.
     pub layers: usize,
     /// Images that are computed at once.
@@ -132,19 +136,35 @@ pub struct RunnerUp {
 /// The report as text.
 pub fn text(report: &Report) -> String {
     let mut text = format!(
-        "{}: {} layers, batch {}\n",
-        report.network, report.layers, report.batch
+        "{}: {} layers, batch {}, on {}\n",
+        report.network, report.layers, report.batch, report.machine
     );
-    for (figures, title) in [
-        (Some(report.model.figures()), "SET's model"),
-        (report.replay, "replay"),
-        (Some(report.lower_bound), "lower bound of SET's model"),
-    ] {
+    let of_model = report.model.figures();
+    let rows = [
+        (
+            report.replay,
+            "replay",
+            "with waits and DRAM queue, as `chipless run --machine` times it; this is the result",
+        ),
+        (
+            Some(of_model),
+            "SET's model",
+            "without waits, for comparison with SET",
+        ),
+        (
+            Some(report.lower_bound),
+            "lower bound",
+            "of SET's model: no schedule is below",
+        ),
+    ];
+    for (figures, title, meaning) in rows {
         if let Some(of) = figures {
             let _ = writeln!(
                 text,
-                "{title}: {:.4e} pJ, {:.0} cycles, {:.4e} pJ cycles",
-                of.energy_pj, of.delay_cycles, of.edp
+                "  {title:11}  {:>10}  {:>10.0} cycles  {:>10}  {meaning}",
+                Time::from_ns(of.delay_cycles / report.clock_hz * 1e9).to_string(),
+                of.delay_cycles,
+                energy(of.energy_pj),
             );
         }
     }
@@ -154,8 +174,8 @@ pub fn text(report: &Report) -> String {
     let above = report.model.edp / report.lower_bound.edp;
     let _ = writeln!(
         text,
-        "{above:.2} times the bound; {} trees in {:.1} s, {:.0} trees/s; stopped: {}",
-        report.trees, report.seconds, report.trees_per_second, report.stopped,
+        "energy × delay in SET's model: {above:.2} times its lower bound; {} trees in {:.1} s; stopped: {}",
+        report.trees, report.seconds, report.stopped,
     );
     for output in report
         .comparison
@@ -174,6 +194,14 @@ pub fn text(report: &Report) -> String {
         );
     }
     text
+}
+
+/// `0.2410 mJ`: an energy in the largest of pJ, nJ, µJ, mJ and J that leaves a whole digit.
+fn energy(pj: f64) -> String {
+    let units = [(1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ")];
+    let fitting = units.iter().find(|(unit, _)| pj >= *unit);
+    let (unit, name) = fitting.unwrap_or(&(1.0, "pJ"));
+    format!("{:.3} {name}", pj / unit)
 }
 
 /// What the next best tree lost by, in the figures that decided.
@@ -229,5 +257,10 @@ pub fn page(network: &Network, machine: &Machine, tree: &Tree, report: &Report) 
         );
     }
     page.push_str("</table>\n");
+    page.push_str(
+        "<p>A segment that is bound by DRAM waits for its bytes. A larger <code>--batch</code> loads weights once for more images; \
+         a larger <code>l2.bytes</code> of the machine lets more results stay on the cores; a longer search (<code>--seconds</code>) finds \
+         trees that do; a higher <code>dram.bytes_per_cycle</code> shortens the wait itself.</p>\n",
+    );
     page
 }

@@ -69,6 +69,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     answer(arguments, target, name, text, chipless::figures)
 }
 
+/// Where the values of a ready-made mesh come from, and how to change them.
+const MESH: &str = "\
+Values are the defaults of SET's published code where nothing else is said: an estimate, not a chip. All keys are required.
+--template prints the file, to edit and pass as --machine to `chipless schedule` and `chipless run`.
+";
+
 /// The keys of a mesh, as figures.
 fn of_mesh(file: &str) -> Vec<Figure> {
     let figure = |(field, value): (mesh::Field, Value)| Figure {
@@ -106,6 +112,9 @@ fn answer(
     }
     let width = widest(figures.iter().map(|f| &*f.key));
     let mut text = format!("{target}: {name}\n");
+    if mesh::file(name).is_some() {
+        text.push_str(MESH);
+    }
     for Figure {
         key,
         value,
@@ -115,11 +124,15 @@ fn answer(
         ..
     } in &figures
     {
+        // Texts and ratios have no unit.
+        let unit = if unit == "1" {
+            String::new()
+        } else {
+            format!(" {unit}")
+        };
         let grade = grade.map(|grade| format!("{}: ", grade.name()));
         let grade = grade.unwrap_or_default();
-        text.push_str(&format!(
-            "  {key:width$}  {value} {unit}  {grade}{source}\n"
-        ));
+        text.push_str(&format!("  {key:width$}  {value}{unit}  {grade}{source}\n"));
     }
     terminal::print(&text)?;
     Ok(Exit::Done)

@@ -2,6 +2,7 @@
 
 mod compared;
 mod samples;
+mod told;
 
 use crate::failure::{Exit, Failure};
 use crate::output::OutputOptions;
@@ -23,6 +24,7 @@ use chipless_schedule::tree::Tree;
 use clap::{Args, ValueEnum};
 use compared::{compared, prepared};
 use std::path::{Path, PathBuf};
+use told::Told;
 
 /// Schedule a network (ONNX) on a mesh of cores.
 #[derive(Args, Debug)]
@@ -264,6 +266,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let prepared = prepared(arguments, (&front, batch), &inputs)?;
     let interrupted = terminal::interrupted();
+    let mut told = Told::new(arguments.objective.into());
+    let mut say = |progress: &Progress| told.say(progress);
     let options = search::Options {
         batch,
         objective: arguments.objective.into(),
@@ -344,13 +348,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         replay,
         runner_up,
         comparison,
-        ..report(arguments, &front, options.batch, &found.cost, &found.bounds)
+        ..report(
+            arguments,
+            (&front, &machine),
+            options.batch,
+            &found.cost,
+            &found.bounds,
+        )
     };
     if let Some(path) = &arguments.report {
         let page = chipless_schedule::report::page(&front.network, &machine, &found.tree, &report);
         files::write(path, &[page.as_bytes()])?;
     }
-    answer(arguments, &report)
+    let done = answer(arguments, &report)?;
+    if !arguments.answer.is_json() {
+        terminal::print(&told::next(arguments, output))?;
+    }
+    Ok(done)
 }
 
 /// Arrays for the comparison, as `--input` names them.
@@ -493,20 +507,6 @@ fn short(network: &Path, error: &emit::Unwritten) -> Failure {
     }
 }
 
-fn say(progress: &Progress) {
-    let rate = progress.trees as f64 / progress.seconds.max(1e-9);
-    let replay = progress.replay.map_or_else(String::new, |(energy, delay)| {
-        format!(", {:.4e} by the replay", energy * delay as f64)
-    });
-    terminal::complain(&format!(
-        "{:.0} s: best {:.4e} pJ cycles{replay}, lower bound {:.4e} ({:.2} times), {rate:.0} trees/s\n",
-        progress.seconds,
-        progress.best.edp(),
-        progress.bounds.edp(),
-        progress.best.edp() / progress.bounds.edp().max(1e-300),
-    ));
-}
-
 fn tree_text(tree: &Tree) -> String {
     format!("{}\n", tree.to_json())
 }
@@ -529,14 +529,14 @@ fn evaluate(
         write_set_dialect(arguments, path, front, machine, &tree)?;
     }
     let bounds = chipless_schedule::lower_bounds(&front.network, machine, batch);
-    let report = report(arguments, front, batch, &cost, &bounds);
+    let report = report(arguments, (front, machine), batch, &cost, &bounds);
     answer(arguments, &report)
 }
 
 /// What is told of a tree, however it was found.
 fn report(
     arguments: &Arguments,
-    front: &Front,
+    (front, machine): (&Front, &Machine),
     batch: i64,
     cost: &Cost,
     bounds: &Bounds,
@@ -544,6 +544,8 @@ fn report(
     Report {
         schema_version: SCHEMA_VERSION,
         network: front.network.name.clone(),
+        machine: machine.name.clone(),
+        clock_hz: machine.clock,
         layers: front.network.layers.len(),
         batch,
         objective: Objective::from(arguments.objective).name(),

@@ -143,3 +143,56 @@ fn a_program_behind_a_contract_takes_the_options_of_its_target() {
     let other = refused(&[&output[..], &behind, &["--map", "m.json"]].concat());
     assert!(other.contains("--map"), "{other}");
 }
+
+#[test]
+fn an_application_writes_latched_inputs_before_what_uses_them() {
+    let contract = "fixtures/spu/latched/iospec.yaml";
+    let directory = tempfile::tempdir().unwrap();
+    let firmware = directory.path().join("firmware");
+    let said = done(&["host", contract, "-o", firmware.to_str().unwrap()]);
+    assert!(said.contains("make -C"), "{said}");
+    let application = std::fs::read_to_string(firmware.join("app.c")).unwrap();
+    let (_, round) = application.split_once("round++").unwrap();
+    let calls: Vec<usize> = ["take_0()", "take_1()", "sequence_1()", "sequence_0()"]
+        .iter()
+        .map(|call| {
+            round
+                .find(call)
+                .unwrap_or_else(|| panic!("{call}: {round}"))
+        })
+        .collect();
+    assert!(calls.is_sorted(), "{round}");
+}
+
+#[test]
+fn what_is_no_step_or_no_contract_says_what_to_do() {
+    let contract = "fixtures/spu/latched/iospec.yaml";
+    let model = "fixtures/spu/latched/model.pt";
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("steps");
+    let script = script.to_str().unwrap();
+    for (text, expected) in [
+        (
+            "next\nread\n",
+            "line 1: expected write, read or reset, found \"next\"",
+        ),
+        (
+            "read A\n",
+            "line 1: expected `read` by itself, found \"read A\"",
+        ),
+    ] {
+        std::fs::write(script, text).unwrap();
+        let (code, _, said) = run(&["drive", contract, "--script", script]);
+        assert!(code == 2 && said.contains(expected), "{said}");
+    }
+    for arguments in [
+        &["drive", model][..],
+        &["drive", contract, "--script", model],
+    ] {
+        let (code, _, said) = run(arguments);
+        assert!(
+            code == 2 && said.contains("`chipless iospec fixtures/spu/latched/model.pt"),
+            "{said}"
+        );
+    }
+}

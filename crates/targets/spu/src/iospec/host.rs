@@ -6,7 +6,7 @@
 
 use super::document::{Document, Member, Sequence, Vector};
 use super::session::Violation;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -311,12 +311,7 @@ extern const bool model_has_program;
     for (round = 0; round < rounds; round++) {
 ",
         );
-        for id in 0..self.sequences.len() {
-            let _ = writeln!(
-                out,
-                "        if (sequence_{id}() != kSpuOk)\n            return 1;"
-            );
-        }
+        self.round(&mut out);
         out.push_str(
             "    }
     if (fflush(stdout) != 0) {
@@ -331,14 +326,62 @@ extern const bool model_has_program;
     }
 }
 
+impl Model<'_> {
+    /// What happens in a round. Inputs are taken in the order of the contract. Where a latched input would come after a sequence that uses it,
+    /// all are taken first, so that the latched ones are written before the others.
+    fn round(&self, out: &mut String) {
+        let is_latched = |id: &usize| self.sequences[*id].sequence.is_latched();
+        let mut order: Vec<usize> = (0..self.sequences.len()).collect();
+        order.sort_by_key(|id| !is_latched(id));
+        let mut seen = HashSet::new();
+        // An input of two sequences has room for one of its values at a time.
+        let is_shared = |input: &usize| !seen.insert(*input);
+        let has_shared = self.sequences.iter().flat_map(|s| &s.inputs).any(is_shared);
+        let in_order = has_shared || order.is_sorted();
+        let take = |id: &usize| {
+            let takes = !self.sequences[*id].inputs.is_empty();
+            takes.then(|| format!("take_{id}()"))
+        };
+        let mut step = |call: String| {
+            let _ = writeln!(out, "        if ({call} != kSpuOk)\n            return 1;");
+        };
+        if in_order {
+            order.sort_unstable();
+        } else {
+            (0..self.sequences.len())
+                .filter_map(|id| take(&id))
+                .for_each(&mut step);
+        }
+        for id in order {
+            take(&id)
+                .filter(|_| in_order)
+                .into_iter()
+                .for_each(&mut step);
+            step(format!("sequence_{id}()"));
+        }
+    }
+}
+
 impl Numbered<'_> {
-    /// A function for one firing.
+    /// A function that takes the inputs of a firing, where there are any, and one for the firing.
     fn function(&self, out: &mut String, id: usize, document: &Document) {
-        let _ = writeln!(
-            out,
-            "/* {} */\nstatic int sequence_{id}(void)\n{{",
-            text_as_comment(&self.sequence.name)
-        );
+        let name = text_as_comment(&self.sequence.name);
+        if !self.inputs.is_empty() {
+            let _ = writeln!(
+                out,
+                "/* Inputs of {name} */\nstatic int take_{id}(void)\n{{"
+            );
+            for input in &self.inputs {
+                let comment = document.inputs.get(*input);
+                let comment = comment.map_or_else(String::new, |v| text_as_comment(&v.varname));
+                let _ = writeln!(
+                    out,
+                    "    if (take(input_{input}, MODEL_INPUT_{input}_LENGTH, sizeof input_{input}[0]) != 0) /* {comment} */\n        return kSpuMockFailure;"
+                );
+            }
+            out.push_str("    return kSpuOk;\n}\n\n");
+        }
+        let _ = writeln!(out, "/* {name} */\nstatic int sequence_{id}(void)\n{{");
         let pointers = |side: &str, members: &[usize]| {
             members
                 .iter()
@@ -362,16 +405,6 @@ impl Numbered<'_> {
             );
         }
         out.push_str("    int status = kSpuOk;\n\n");
-        for input in &self.inputs {
-            let _ = writeln!(
-                out,
-                "    if (take(input_{input}, MODEL_INPUT_{input}_LENGTH, sizeof input_{input}[0]) != 0) /* {} */\n        return kSpuMockFailure;",
-                document
-                    .inputs
-                    .get(*input)
-                    .map_or_else(String::new, |v| text_as_comment(&v.varname))
-            );
-        }
         let call = |out: &mut String, call: &str, list: &str| {
             let _ = writeln!(
                 out,
