@@ -4,6 +4,8 @@
 //! numpy does not have travel as the array libraries write them: `bfloat16` as `V2` or `u2`, the 8-bit floats as `V1`, `f1` or
 //! `u1`, types of less than a byte unpacked, an element a byte.
 
+mod misfit;
+
 use chipless_kernels::cast::{Rounding, decode_f64, decode_i16, encode_f64, encode_i64};
 use chipless_model::{ElementType, Kind, Port};
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
@@ -71,10 +73,11 @@ pub fn read<'b>(
     }
     if !accepted(element, &found) || header.shape() != shape {
         return Err(format!(
-            "{}, found {} {:?}",
+            "{}, found {} {:?}{}",
             expected(),
             name(&found),
-            header.shape()
+            header.shape(),
+            misfit::advice(accepted(element, &found), element, shape, header.shape())
         ));
     }
     let size = found.size_field() as usize;

@@ -290,6 +290,14 @@ impl Run<'_, '_> {
                 why::speed(*gain)
             );
         }
+        let target = self.program.target;
+        let _ = writeln!(
+            out,
+            "  {}",
+            paint.dim(format_args!(
+                "chipless machine {target} explains each parameter"
+            ))
+        );
         let rest = ranking.iter().filter(|row| !won(row)).count();
         if rest > 0 {
             let _ = writeln!(

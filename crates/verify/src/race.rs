@@ -6,7 +6,10 @@ use crate::findings::Findings;
 use crate::footprint::{Accesses, Use};
 use crate::overlap::{Overlap, overlap};
 use crate::rules;
-use chipless_model::{Action, Direction, Finding, Pattern, PieceOrder, Program, Role, TaskId};
+use chipless_model::{
+    Action, Direction, Finding, Pattern, PieceOrder, Program, Role, Signal, SyncId, SyncKind,
+    TaskId,
+};
 
 /// Pairs of patterns that are compared one by one; footprints with more are compared run by run.
 const PAIRS: usize = 1 << 12;
@@ -269,13 +272,30 @@ fn unheard(program: &Program<'_>, [one, two]: [TaskId; 2]) -> Option<String> {
                 Action::Add(sync, _) | Action::Produce(sync) if !is_awaited(sync) => Some(sync),
                 _ => None,
             })?;
+            let awaited = match value_after(program, sync) {
+                Some(value) => format!("{} ≥ {value}", program.syncs[sync].name),
+                None => "it".to_owned(),
+            };
             Some(format!(
-                "{} signals {}, which no task waits for. Let {} wait for it.",
+                "{} signals {}, which no task waits for. Let {} wait for {awaited}.",
                 program.task_name(giver),
                 program.syncs[sync].name,
                 program.task_name(taker)
             ))
         })
+}
+
+/// What a counter holds after the only signal that changes it; `None` where there are several.
+fn value_after(program: &Program<'_>, sync: SyncId) -> Option<i64> {
+    let SyncKind::Counter(counter) = &program.syncs[sync].kind else {
+        return None;
+    };
+    let added = |signal: &Signal| match signal.action {
+        Action::Add(of, n) if of == sync => Some(n),
+        _ => None,
+    };
+    let n = only(program.signals.iter().filter_map(added))?;
+    (n > 0).then(|| counter.initial.saturating_add(n))
 }
 
 /// The item of an iterator that has one.

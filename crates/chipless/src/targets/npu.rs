@@ -208,7 +208,11 @@ impl<'f> Opened<'f> {
                  the compiler's schedule trace (--names)"
             ));
         }
-        None
+        (named == 0 && all > 0).then(|| {
+            "no time by layer: the blob does not say which task belongs to which layer. Compile it with PERF_COUNT=YES, or pass \
+             the compiler's schedule trace with --names"
+                .to_owned()
+        })
     }
 
     /// Tiles of the device that the program is for.

@@ -18,6 +18,7 @@ use elements::{Encoding, Values};
 use schemars::JsonSchema;
 use script::{Reader, Step};
 use serde::{Serialize, Serializer};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -381,6 +382,7 @@ impl<'a, 'd> Driver<'a, 'd> {
             inputs: script::by_name(self.document),
             encoding: self.encoding.clone(),
             quantize: self.arguments.quantize,
+            clipped: RefCell::default(),
         }
     }
 

@@ -420,3 +420,35 @@ fn shells_get_their_completions() {
         assert!(done(&["completions", shell]).contains(sign), "{shell}");
     }
 }
+
+#[test]
+fn files_of_others_are_named_with_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    for (bytes, expected) in [
+        (
+            &b"version https://git-lfs.github.com/spec/v1\n"[..],
+            "found a Git LFS pointer. Run `git lfs pull`",
+        ),
+        (
+            b"<!DOCTYPE html><html>404</html>",
+            "found an HTML page. Download",
+        ),
+        (
+            b"\x08\x0a\x12\x07pytorch",
+            "found an ONNX model. It is not compiled: `chipless schedule`",
+        ),
+    ] {
+        let path = directory.path().join("model.blob");
+        std::fs::write(&path, bytes).unwrap();
+        for command in ["info", "run", "check"] {
+            let (code, _, err) = run(&[command, path.to_str().unwrap()]);
+            assert!(code == 2 && err.contains(expected), "{command}: {err}");
+        }
+    }
+}
+
+#[test]
+fn targets_list_options_with_the_commands_that_take_them() {
+    let said = done(&["targets"]);
+    assert!(said.contains("--batch N") && !said.contains("()"), "{said}");
+}

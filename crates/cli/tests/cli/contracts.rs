@@ -196,3 +196,24 @@ fn what_is_no_step_or_no_contract_says_what_to_do() {
         );
     }
 }
+
+#[test]
+fn values_beyond_their_scale_are_told() {
+    let contract = "fixtures/spu/latched/iospec.yaml";
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("steps.json");
+    let mut values = vec![1.0; 60];
+    (values[3], values[7]) = (100.0, -9.0);
+    let steps = json!([{"write": {"B": values, "latchedC": vec![0.5; 60]}}, {"read": true}]);
+    std::fs::write(&script, steps.to_string()).unwrap();
+    let drive = [
+        "drive",
+        contract,
+        "--script",
+        script.to_str().unwrap(),
+        "--quantize",
+    ];
+    let (code, _, said) = run(&drive);
+    let expected = "2 of 60 values of `B` are beyond the range of its scale and are clipped: 100 becomes 7.999755859375";
+    assert!(code == 0 && said.matches(expected).count() == 1, "{said}");
+}

@@ -476,3 +476,137 @@ fn a_file_without_a_program_has_a_page_of_its_pictures() {
     ]);
     assert!(code == 2 && err.contains("expected two programs"), "{err}");
 }
+
+#[test]
+fn a_run_says_by_which_machine_it_is_timed() {
+    let schedule = "fixtures/gemini/four_cores/schedule.json";
+    let timed = |more: &[&str]| {
+        let all = [&["run", schedule, "--timing-only"], more].concat();
+        let said = done(&all);
+        said.lines().nth(1).unwrap_or_default().trim().to_owned()
+    };
+    assert_eq!(
+        timed(&[]),
+        "timed by spec, built in (--machine FILE gives another); host not included"
+    );
+    assert_eq!(
+        timed(&["--machine", "mesh2x2"]),
+        "timed by mesh2x2; host not included"
+    );
+    let set = timed(&["--machine", "mesh2x2", "--set", "energy.mac=1"]);
+    assert_eq!(set, "timed by mesh2x2 with energy.mac=1; host not included");
+    let said = done(&["run", schedule, "--timing-only"]);
+    assert!(
+        said.contains("a schedule does not name its machine"),
+        "{said}"
+    );
+    let said = done(&["run", schedule, "--timing-only", "--machine", "mesh2x2"]);
+    assert!(!said.contains("does not name its machine"), "{said}");
+
+    // By its name and by its file, a mesh is the same.
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("mesh.json");
+    std::fs::write(&file, done(&["machine", "mesh2x2", "--template"])).unwrap();
+    let latency = |machine: &str| {
+        let run = [
+            "run",
+            schedule,
+            "--timing-only",
+            "--json",
+            "--machine",
+            machine,
+        ];
+        let report: Value = serde_json::from_str(&done(&run)).unwrap();
+        assert_eq!(report["timed_by"]["file"], machine);
+        report["latency_ns"].clone()
+    };
+    assert_eq!(latency("mesh2x2"), latency(file.to_str().unwrap()));
+
+    let report: Value = serde_json::from_str(&done(&[
+        "run",
+        "fixtures/npu/resblock/program.blob",
+        "--timing-only",
+        "--json",
+    ]))
+    .unwrap();
+    assert_eq!(
+        report["timed_by"],
+        json!({"name": "NPU4", "file": null, "set": []})
+    );
+    let page = directory.path().join("page.html");
+    done(&["report", schedule, "-o", page.to_str().unwrap()]);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("\"timed_by\":\"spec, built in (--machine FILE gives another)\""));
+}
+
+#[test]
+fn every_key_of_a_ready_made_mesh_is_explained() {
+    let said = done(&["machine", "mesh4x4"]);
+    assert!(
+        said.contains("  stride                        4 columns  cores are numbered in bands"),
+        "{said}"
+    );
+    let (code, _, err) = run(&["machine", "mesh0x4"]);
+    assert!(
+        code == 2 && err.contains("or a mesh such as mesh4x4"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_ranking_names_other_compilations_and_what_is_slower() {
+    let npu = "fixtures/npu/resblock/program.blob";
+    let said = done(&[
+        "run",
+        npu,
+        "--timing-only",
+        "--rank",
+        "--what-if",
+        "clock.dpu=0.5x",
+    ]);
+    for expected in ["tiles=6 ", "precision=int8 ", "slower: 1.202 times as long"] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    // An old name that meant another clock.
+    let (code, _, err) = run(&["run", npu, "--timing-only", "--set", "shave.clock=2x"]);
+    assert!(
+        code == 2 && err.contains("did you mean \"clock.shave\"?"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_random_order_has_no_times() {
+    let said = done(&[
+        "run",
+        "fixtures/npu/resblock/program.blob",
+        "--order",
+        "random:3",
+    ]);
+    assert!(
+        said.contains("51 tasks in a random order, without times, 217 kB moved"),
+        "{said}"
+    );
+    for absent in ["estimated", "busy", "critical path", "longest"] {
+        assert!(!said.contains(absent), "{absent}: {said}");
+    }
+}
+
+#[test]
+fn a_difference_names_the_wait_that_differs() {
+    let directory = tempfile::tempdir().unwrap();
+    let neff = |name, from, to| packed(directory.path(), name, from, to);
+    let one = neff("one", "engine act", "engine act");
+    let other = neff("early", "columns=32 $S[9]>=16", "columns=32 $S[9]>=15");
+    let (code, said, _) = run(&["diff", &one, &other]);
+    let expected = "waits for sg00 $S[9] ≥ 15, was: waits for sg00 $S[9] ≥ 16";
+    assert!(code == 1 && said.contains(expected), "{said}");
+    let (_, said) = diff(&one, &other, &[]);
+    assert_eq!(names(&said["tasks"]["changed"][0]["syncs"]), [expected]);
+    let none = neff("none", "columns=32 $S[9]>=16", "columns=32");
+    let (_, said, _) = run(&["diff", &one, &none]);
+    assert!(
+        said.contains("no longer waits for sg00 $S[9] ≥ 16"),
+        "{said}"
+    );
+}

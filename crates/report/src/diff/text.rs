@@ -73,10 +73,13 @@ impl Difference {
             } else {
                 format!("{} → {}", c.a, c.b)
             };
+            // Other data than before: of another task, or for another.
+            let said = |what: &&'static str| if *what == "access" { "data flow" } else { what };
+            let what: Vec<&str> = c.what.iter().map(said).collect();
             let mut text = format!(
                 "{name}  {}  {}",
                 paint.operation(clean(&c.operation)),
-                c.what.join(", ")
+                what.join(", ")
             );
             for sync in c.syncs.iter().take(SYNCS) {
                 let _ = write!(text, "\n      {}", clean(sync));

@@ -56,7 +56,7 @@ pub(super) enum Number {
 }
 
 impl Number {
-    fn real(self) -> f64 {
+    pub(super) fn real(self) -> f64 {
         match self {
             Number::Integer(value) => value as f64,
             Number::Real(value) => value,

@@ -2,11 +2,13 @@
 
 use super::elements::{Encoding, Number};
 use crate::failure::Failure;
-use crate::files;
+use crate::{files, terminal};
 use chipless::npy;
-use chipless::spu::iospec::{Document, Vector};
+use chipless::spu::iospec::{Document, Vector, dequantize};
 use chipless::spu::yaml::{self, Budget, Node, Value};
-use std::collections::HashMap;
+use chipless_model::Kind;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// What the host does.
@@ -42,6 +44,8 @@ pub(super) struct Reader<'d> {
     pub(super) encoding: Encoding,
     /// Whether values are reals that scale and zero point turn into integers.
     pub(super) quantize: bool,
+    /// Inputs of which it was said that their values are clipped.
+    pub(super) clipped: RefCell<BTreeSet<String>>,
 }
 
 /// Inputs by varname and key; of several the first.
@@ -301,8 +305,39 @@ impl Reader<'_> {
         vector: Option<&Vector>,
     ) -> Result<Vec<i64>, chipless::spu::iospec::Violation> {
         let name = vector.map_or("", |vector| &*vector.varname);
-        self.encoding
-            .encode(name, numbers, vector.filter(|_| self.quantize))
+        let quantised = vector.filter(|_| self.quantize);
+        let encoded = self.encoding.encode(name, numbers, quantised)?;
+        // Floats go as they are.
+        let element = self.encoding.elements.get(name);
+        let is_float = element.is_some_and(|element| element.kind() == Kind::Float);
+        if let Some(vector) = quantised.filter(|_| !is_float) {
+            self.tell_clipped(vector, numbers, &encoded);
+        }
+        Ok(encoded)
+    }
+
+    /// Says once for each input that its values do not fit its scale. That they are cut off at the ends of the range is what the chip's own package does.
+    fn tell_clipped(&self, vector: &Vector, numbers: &[Number], encoded: &[i64]) {
+        let step = vector.quantization.map_or(0.0, |q| q.scale.abs());
+        let integers = encoded.iter().map(|v| i128::from(*v));
+        let Ok(kept) = dequantize(vector, integers) else {
+            return;
+        };
+        let pairs = numbers.iter().map(|number| number.real()).zip(kept);
+        // NaN is another matter.
+        let mut clipped = pairs.filter(|(real, kept)| (real - kept).abs() > step);
+        let Some((real, kept)) = clipped.next() else {
+            return;
+        };
+        let count = 1 + clipped.count();
+        if self.clipped.borrow_mut().insert(vector.varname.clone()) {
+            terminal::complain(&format!(
+                "{}: note: {count} of {} values of `{}` are beyond the range of its scale and are clipped: {real} becomes {kept}\n",
+                self.name,
+                numbers.len(),
+                vector.varname,
+            ));
+        }
     }
 
     fn file(&self, path: &Path, vector: Option<&Vector>) -> Result<Vec<i64>, Failure> {
