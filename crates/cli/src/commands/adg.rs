@@ -41,10 +41,10 @@ enum Command {
 /// Create a fabric.
 #[derive(Args, Debug)]
 struct NewArguments {
-    /// Its shape.
+    /// Shape of the fabric.
     #[arg(value_enum)]
     shape: Kind,
-    /// Processing elements beside and above each other.
+    /// Columns and rows of processing elements, such as 5x5.
     #[arg(value_name = "COLUMNSxROWS")]
     size: String,
     /// Operations that every element knows.
@@ -65,7 +65,7 @@ struct NewArguments {
     /// Instructions that share each element in time.
     #[arg(long, value_name = "N", default_value_t = 1)]
     slots: u32,
-    /// Where to write it.
+    /// Write the fabric to this file.
     #[arg(long, short, value_name = "FILE.json")]
     output: PathBuf,
 }
@@ -82,7 +82,7 @@ struct EditArguments {
     /// The fabric.
     #[arg(value_name = "FILE.json")]
     file: PathBuf,
-    /// Where to write the other one.
+    /// Write the changed fabric to this file.
     #[arg(long, short, value_name = "FILE.json")]
     output: PathBuf,
     #[command(flatten)]
@@ -97,9 +97,9 @@ const CHANGES: [(&str, &str, &str); 3] = [
     (
         "add-link",
         "FROM:TO",
-        "Adds a link, behind those that both elements have",
+        "Add a link, behind those that both elements have",
     ),
-    ("remove", "ELEMENT", "Removes an element, with its links"),
+    ("remove", "ELEMENT", "Remove an element and its links"),
     (
         "set",
         "ELEMENT.KEY=VALUE",

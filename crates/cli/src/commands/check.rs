@@ -33,13 +33,13 @@ pub(crate) struct Arguments {
     /// Short for --format json.
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Every finding in full, instead of five of each kind.
+    /// Print every finding in full, not five of each kind.
     #[arg(long)]
     all: bool,
     /// Show the bytes of each task that a finding names, too.
     #[arg(long, short)]
     verbose: bool,
-    /// Fix what has one mechanical fix, in the files.
+    /// Fix the files, where a finding has one mechanical fix.
     ///
     /// Misspelt names, padded lengths, line ends, older forms: only texts, and never what a valid program computes. The findings that remain
     /// are printed.

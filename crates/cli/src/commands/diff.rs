@@ -20,10 +20,10 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The one program, of any target.
+    /// First program, of any target.
     #[arg(value_name = "A")]
     first: PathBuf,
-    /// The other one, of the same target.
+    /// Second program, of the same target.
     #[arg(value_name = "B")]
     second: PathBuf,
     /// Show which layers take longer and why.

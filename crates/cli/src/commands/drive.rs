@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     /// For programs that talk to this one.
     #[arg(long, conflicts_with_all = ["script", "format"])]
     lines: bool,
-    /// The words on the wire, header first, as 32-bit halves.
+    /// Print the words on the wire, header first, as 32-bit halves.
     #[arg(long)]
     wire: bool,
     /// Treat values as real numbers.

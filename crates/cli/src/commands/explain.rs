@@ -27,8 +27,7 @@ Examples:
   chipless explain                                  all codes, one line each
   chipless explain deadlock
 
-A fault is the program's; unsupported is what Chipless lacks; a limit is one that --limit raises; a departure is what compilers are \
-not known to write, and proves nothing. JSON is `{schema_version, rules: [{code, class, severity, targets, summary, evidence, \
+Classes: `fault`: the program is wrong; `unsupported`: Chipless cannot do this yet; `limit`: a bound that --limit raises; `departure`: unlike what compilers are known to write, which proves nothing. JSON is `{schema_version, rules: [{code, class, severity, targets, summary, evidence, \
 explanation, remedy, source}]}`.
 
 Exit status: 0 done, 2 there is no such code.";

@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     seed: u64,
     /// Number of threads.
     ///
-    /// Default: one per processor. With --moves the result does not depend on it.
+    /// With --moves the result does not depend on it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
     /// Parts that must not change.
@@ -65,10 +65,10 @@ pub(crate) struct Arguments {
     /// Any of `elements`, `switches`, `links`, `operations`, `widths`, `depths`, `ports`, `memories`, `system`.
     #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
     freeze: Vec<String>,
-    /// Goes on from what is in the directory.
+    /// Continue the exploration in the output directory.
     #[arg(long)]
     resume: bool,
-    /// No search: what the start reaches.
+    /// Do not search: only score the starting fabric.
     #[arg(long, conflicts_with_all = ["resume", "moves"])]
     score: bool,
     /// Directory for the fabric, mappings, log and report.

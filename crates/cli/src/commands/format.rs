@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// DFGs; one, unless with --check or --write.
+    /// DFG files. More than one needs --check or --write.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only says which files are not in that form.
+    /// Write nothing: name the files that are not formatted.
     #[arg(long)]
     check: bool,
-    /// Replaces the files that are not in that form.
+    /// Format the files in place.
     #[arg(long, short, conflicts_with = "check")]
     write: bool,
 }

@@ -30,7 +30,7 @@ struct Import {
     /// Write the table to this file.
     #[arg(long, short, value_name = "TABLE.toml")]
     output: PathBuf,
-    /// How to print what was found.
+    /// Output format.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// The same as `--format json`.

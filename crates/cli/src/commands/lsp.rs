@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Speak over stdin and stdout, which is the only way there is.
+    /// Speak over stdin and stdout (the only transport).
     ///
     /// Editors pass it because other servers want it.
     #[arg(long)]

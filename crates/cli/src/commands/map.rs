@@ -43,13 +43,13 @@ pub(crate) struct Arguments {
     /// The same seed gives the same mapping.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Threads; the mapping does not depend on them.
+    /// Number of threads. The mapping does not depend on it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
-    /// Seconds after which the best mapping so far has to do.
+    /// Stop after so many seconds with the best mapping found.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     time_limit: f64,
-    /// What counts once a mapping is legal and without mismatch.
+    /// What to minimise once a mapping is legal.
     #[arg(long, value_enum, default_value_t)]
     objective: Goal,
     /// How long to search, as a multiple of the default.
@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     /// With --model peer they are encoded as the scheduler does.
     #[arg(long, value_name = "FILE.bits.h")]
     bits: Option<PathBuf>,
-    /// Draws the mapping over the fabric.
+    /// Draw the mapping over the fabric.
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
     #[command(flatten)]
@@ -79,7 +79,7 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Goal {
-    /// Nothing more: the first will do.
+    /// Nothing: take the first legal mapping.
     Legal,
     /// A short initiation interval.
     Interval,

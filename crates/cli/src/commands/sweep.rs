@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     /// The plan; with --merge, the Parquet files of shards.
     #[arg(required = true, value_name = "PLAN.yaml")]
     files: Vec<PathBuf>,
-    /// Where the results go.
+    /// Write the results to this file.
     #[arg(long, short, value_name = "FILE.parquet|.csv")]
     output: PathBuf,
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Print the Pareto front of two columns; less is better.
     #[arg(long, value_name = "A,B", value_parser = pair)]
     pareto: Option<(String, String)>,
-    /// Draw them, among all runs.
+    /// Draw the front of --pareto among all runs.
     #[arg(long, value_name = "FILE.svg", requires = "pareto")]
     svg: Option<PathBuf>,
 }
@@ -38,13 +38,13 @@ pub(super) struct Sharded {
     /// Shards can run on different machines; --merge joins their results.
     #[arg(long, value_name = "I/N", default_value_t = Shard::WHOLE, hide_default_value = true)]
     shard: Shard,
-    /// Make one file of those of all shards, in any order.
+    /// Join the files of all shards into one.
     #[arg(long, conflicts_with_all = ["shard", "jobs", "restart"])]
     pub(super) merge: bool,
     /// Number of threads. Default: one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Begin anew, whatever an earlier process has left.
+    /// Discard what an earlier process left and begin anew.
     #[arg(long)]
     restart: bool,
     /// Show no progress.

@@ -33,7 +33,7 @@ Examples:
   chipless yield model.blob
   chipless yield model.blob --at 350us
 
-Asked to leave, a program starts no task any more; what is in flight runs to its end. Times of tasks are those of `run --timing-only`; states \
+A preempted program starts no further task; tasks in flight run to their end. Times of tasks are those of `run --timing-only`; states \
 are bytes on the chip that are still needed. Where tasks share resources, a drain may be shorter than worst and mean say.
 
 Exit status: 0 done, 1 the program is refused, 2 the file cannot be used or the command was misused.";
