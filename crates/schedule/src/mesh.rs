@@ -19,7 +19,7 @@ pub struct Field {
 
 macro_rules! fields {
     ($($key:literal, $unit:literal, $meaning:literal;)*) => {
-        /// The keys of a machine file with NVDLA-like cores (`polar`), in its order. All of them are required.
+        /// The keys of a machine file with NVDLA-like cores (`polar`), in its order. All are required that do not say otherwise.
         pub const FIELDS: &[Field] = &[$(Field { key: $key, unit: $unit, meaning: $meaning }),*];
     };
 }
@@ -34,6 +34,7 @@ fields! {
     "dram.pj_per_byte", "pJ/byte", "energy of a byte read from or written to DRAM";
     "noc.bytes_per_cycle", "bytes/cycle", "bandwidth of a link between neighbours, each direction";
     "noc.pj_per_byte_hop", "pJ/byte", "energy of a byte over one link";
+    "noc.cycles_per_hop", "cycles", "from a core to its neighbour, in the replay only; 0 where it is left out";
     "l2.bytes", "bytes", "scratchpad (L2) of a core: feature maps, and weights on their way";
     "l2.read_pj", "pJ/byte", "energy of reading L2";
     "l2.write_pj", "pJ/byte", "energy of writing L2";
@@ -77,7 +78,7 @@ pub fn file(name: &str) -> Option<String> {
         r#"{{
   "name": "mesh{columns}x{rows}", "mesh": [{columns}, {rows}], "stride": {stride}, "clock_hz": 1000000000,
   "dram": {{"ports": "columns", "bytes_per_cycle": {cores}, "pj_per_byte": 60.0}},
-  "noc": {{"bytes_per_cycle": 24, "pj_per_byte_hop": 5.6}},
+  "noc": {{"bytes_per_cycle": 24, "pj_per_byte_hop": 5.6, "cycles_per_hop": 0}},
   "l2": {{"bytes": 1048576, "read_pj": 1.0537, "write_pj": 1.8722, "bytes_per_cycle": 256}},
   "weight_buffer": {{"banks": 64, "bytes_per_bank": 65536}},
   "vector": {{"lanes": 64, "pj_per_op": 0.0873}},

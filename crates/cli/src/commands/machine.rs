@@ -71,7 +71,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 /// Where the values of a ready-made mesh come from, and how to change them.
 const MESH: &str = "\
-Values are the defaults of SET's published code where nothing else is said: an estimate, not a chip. All keys are required.
+Values are the defaults of SET's published code where nothing else is said: an estimate, not a chip. All keys are required
+that do not say otherwise.
 --template prints the file, to edit and pass as --machine to `chipless schedule` and `chipless run`.
 ";
 

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     /// The machines, and how networks are scheduled on them.
     #[arg(long, value_name = "SPACE.yaml", required_unless_present = "merge")]
     space: Option<PathBuf>,
-    /// Where the results go.
+    /// Write the results to this file.
     #[arg(long, short, value_name = "FILE.parquet|.csv")]
     output: PathBuf,
     #[command(flatten)]

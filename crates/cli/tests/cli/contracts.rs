@@ -88,7 +88,7 @@ fn wide_integers_are_quantised() {
     (given[1], given[2]) = (-3.0, 2f64.powi(61));
     let steps = json!({"steps": [{"write": {"x": given}}, {"read": true}]});
     std::fs::write(&script, steps.to_string()).unwrap();
-    let driven = json_of(&[
+    let (code, out, err) = run(&[
         "drive",
         &spec,
         "--program",
@@ -99,6 +99,11 @@ fn wide_integers_are_quantised() {
         "--format",
         "json",
     ]);
+    assert!(
+        code == 0 && err.contains("2 of 256 values of `x` are beyond the range"),
+        "{err}"
+    );
+    let driven: Value = serde_json::from_str(&out).unwrap();
     let came = &driven["steps"][1]["values"]["y"];
     assert_eq!(
         (&came[0], &came[1], &came[2], &came[255]),

@@ -648,10 +648,18 @@ fn a_schedule_says_which_latency_counts_and_how_it_goes_on() {
         assert!(figures.is_sorted_by(|a, b| a >= b), "{err}");
     }
     // The latency that counts is that of the run that it proposes.
-    let command = out.lines().find_map(|line| line.trim().strip_prefix("chipless "));
-    let command: Vec<&str> = command.unwrap_or_else(|| panic!("{out}")).split(' ').collect();
+    let command = out
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("chipless "));
+    let command: Vec<&str> = command
+        .unwrap_or_else(|| panic!("{out}"))
+        .split(' ')
+        .collect();
     let report: Value = serde_json::from_str(&done(&[&command[..], &["--json"]].concat())).unwrap();
     let cycles = format!("{} cycles", report["latency_cycles"]);
     let replay = out.lines().find(|line| line.contains("this is the result"));
-    assert!(replay.is_some_and(|line| line.contains(&cycles)), "{cycles}: {out}");
+    assert!(
+        replay.is_some_and(|line| line.contains(&cycles)),
+        "{cycles}: {out}"
+    );
 }
