@@ -258,16 +258,13 @@ fn program_by_mistake(name: &str, bytes: &[u8]) -> Option<String> {
 fn script_text(path: &Path) -> Result<String, Failure> {
     let bytes = files::open(path).map_err(|error| Failure::unreadable(path.display(), error))?;
     let name = path.display().to_string();
-    match std::str::from_utf8(&bytes) {
-        Ok(text) => Ok(text.to_owned()),
-        Err(_) => {
-            let found = program_by_mistake(&name, &bytes);
-            let found = found.unwrap_or_else(|| "a file that is no text".to_owned());
-            let text =
-                format_args!("expected a script (steps in YAML, JSON or words), found {found}");
-            Err(Failure::unreadable(&name, text))
-        }
+    if let Ok(text) = std::str::from_utf8(&bytes) {
+        return Ok(text.to_owned());
     }
+    let found = program_by_mistake(&name, &bytes);
+    let found = found.unwrap_or_else(|| "a file that is no text".to_owned());
+    let text = format_args!("expected a script (steps in YAML, JSON or words), found {found}");
+    Err(Failure::unreadable(&name, text))
 }
 
 struct Driver<'a, 'd> {
