@@ -5,7 +5,8 @@ use crate::file::OpenDocument;
 use crate::random;
 use crate::target::Lowered;
 use chipless_model::{
-    Access, BufferId, Direction, Grade, NoRoom, Node, Port, Program, Storage, TaskId, zeroed,
+    Access, BufferId, Direction, Finding, Grade, NoRoom, Node, Place, Port, Program, Storage,
+    TaskId, zeroed,
 };
 use chipless_report::attribution::Attribution;
 use chipless_report::summary::{Output, Run};
@@ -128,6 +129,21 @@ pub fn unproven(program: &Program<'_>, below: Grade) -> Vec<String> {
     rules.into_iter().map(line).collect()
 }
 
+/// What kernels saw in the data of a run, a finding for each rule: at the first task, with the number of tasks.
+pub fn remarked(program: &Program<'_>, storage: &Storage<'_>) -> Vec<Finding> {
+    let remarks = storage.remarks().iter();
+    let found = remarks.map(|remark| {
+        let others = match remark.tasks - 1 {
+            0 => String::new(),
+            1 => "; 1 more task does the same".to_owned(),
+            others => format!("; {others} more tasks do the same"),
+        };
+        let place = Place::file().at(program.task_name(remark.task));
+        remark.rule.at(place, format!("{}{others}", remark.message))
+    });
+    found.collect()
+}
+
 /// What a run that came to its end left.
 #[derive(Debug)]
 pub(crate) struct Done {
@@ -136,6 +152,8 @@ pub(crate) struct Done {
     pub(crate) is_timed: bool,
     /// Bytes of each output; none of a run without data.
     pub(crate) outputs: Vec<Vec<u8>>,
+    /// What the values showed.
+    pub(crate) findings: Vec<Finding>,
     pub(crate) facts: Vec<Node>,
     pub(crate) seed: Option<u64>,
     pub(crate) notes: Vec<String>,
@@ -190,6 +208,7 @@ pub(crate) fn execute<'a>(
         &mut Functional::new(&mut storage).of(verified),
     );
     end.map_err(|stop| stopped(program, &stop))?;
+    let findings = remarked(program, &storage);
     let outputs = outputs(program, storage)?;
     let mut notes = Vec::new();
     notes.extend(random_note(&random, seed));
@@ -202,6 +221,7 @@ pub(crate) fn execute<'a>(
         facts: document.facts(program, &timeline)?,
         timed_by: document.timed_by()?,
         is_timed: order == Order::Timed,
+        findings,
         timeline,
         outputs,
         seed: (!random.is_empty()).then_some(seed),
@@ -222,6 +242,7 @@ pub(crate) fn time(
         timed_by: document.timed_by()?,
         is_timed: true,
         timeline,
+        findings: Vec::new(),
         outputs: Vec::new(),
         seed: None,
         notes: general_notes(document, lowered),
@@ -302,6 +323,11 @@ impl Finished<'_, '_> {
         self.done.outputs.get(index).map(Vec::as_slice)
     }
 
+    /// What the values of the run showed: integers that lost digits, for example.
+    pub fn findings(&self) -> &[Finding] {
+        &self.done.findings
+    }
+
     /// When everything was where it should be.
     pub fn timeline(&self) -> &Timeline {
         &self.done.timeline
@@ -344,6 +370,7 @@ impl Done {
             against: None,
             compared: None,
             first_nan: None,
+            findings: self.findings.clone(),
             facts: self.facts.clone(),
             seed: self.seed,
             notes: self.notes.clone(),

@@ -107,7 +107,7 @@ pub use program::{
     Program, Queue, Resource, Role, Span, Task, Tensors,
 };
 pub use random::SplitMix64;
-pub use storage::{NoRoom, Storage, zeroed};
+pub use storage::{NoRoom, Remark, Storage, zeroed};
 pub use swizzle::Swizzle;
 pub use sync::{Action, Condition, Configuration, Counter, Moment, Signal, Sync, SyncKind, Wait};
 pub use text::{Text, escape};

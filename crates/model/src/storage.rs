@@ -1,6 +1,7 @@
 //! The bytes of a program's buffers while it runs.
 
-use crate::id::BufferId;
+use crate::finding::Rule;
+use crate::id::{BufferId, TaskId};
 use crate::limits::Limits;
 use crate::program::{Program, Role};
 use index_vec::IndexVec;
@@ -12,6 +13,23 @@ use std::fmt;
 #[derive(Debug)]
 pub struct Storage<'a> {
     buffers: IndexVec<BufferId, Cow<'a, [u8]>>,
+    /// The task that runs.
+    task: TaskId,
+    remarks: Vec<Remark>,
+}
+
+/// What kernels saw in the data of a run that its user should know, though the run goes on: one for each rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// What it is.
+    pub rule: &'static Rule,
+    /// The first case, with its numbers.
+    pub message: String,
+    /// The task of the first case.
+    pub task: TaskId,
+    /// Task executions with such a case.
+    pub tasks: u64,
+    last: TaskId,
 }
 
 /// Why there is no room for the buffers of a program.
@@ -86,7 +104,11 @@ impl<'a> Storage<'a> {
                 }
             });
         }
-        Ok(Storage { buffers })
+        Ok(Storage {
+            buffers,
+            task: TaskId::from_raw(0),
+            remarks: Vec::new(),
+        })
     }
 
     /// Back to the start of a first run: everything but constants has the bytes that its program says, or zeros.
@@ -99,6 +121,35 @@ impl<'a> Storage<'a> {
                 bytes[known..].fill(0);
             }
         }
+    }
+
+    /// Says which task runs from now on: [remarks](Storage::remark) are about it.
+    pub fn enter(&mut self, task: TaskId) {
+        self.task = task;
+    }
+
+    /// Notes what a kernel saw in the data of the task that runs. The message is made for the first task of the rule only.
+    pub fn remark(&mut self, rule: &'static Rule, message: impl FnOnce() -> String) {
+        let task = self.task;
+        match self.remarks.iter_mut().find(|known| known.rule == rule) {
+            Some(known) if known.last == task => {}
+            Some(known) => {
+                known.tasks += 1;
+                known.last = task;
+            }
+            None => self.remarks.push(Remark {
+                rule,
+                message: message(),
+                task,
+                tasks: 1,
+                last: task,
+            }),
+        }
+    }
+
+    /// What kernels have remarked since the bytes were made.
+    pub fn remarks(&self) -> &[Remark] {
+        &self.remarks
     }
 
     /// The bytes of a buffer.

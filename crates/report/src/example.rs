@@ -316,6 +316,7 @@ pub(crate) fn run<'r, 'a>(program: &'r Program<'a>, timeline: &'r Timeline) -> R
         against: None,
         compared: None,
         first_nan: None,
+        findings: Vec::new(),
         facts: vec![],
         seed: None,
         notes: vec![],

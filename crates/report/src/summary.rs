@@ -8,12 +8,13 @@ use crate::attribution::Attribution;
 use crate::bars::widest;
 use crate::compare::{self, Comparison, NanSearch};
 use crate::facts;
+use crate::findings::Checked;
 use crate::schedule_trace::Compared;
 use crate::statistics::Statistics;
 use crate::style::{Paint, bytes, clean, count, shape, share};
 use crate::timed_by::TimedBy;
 use crate::why::{self, Ranked, WhatIf};
-use chipless_model::{Node, Port, Program, Time};
+use chipless_model::{Finding, Node, Port, Program, Time};
 use chipless_sim::{State, Timeline};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -54,6 +55,8 @@ pub struct Run<'r, 'a> {
     pub compared: Option<Vec<Comparison>>,
     /// Where the first NaN or infinity was written, if anywhere, where somebody asked.
     pub first_nan: Option<NanSearch>,
+    /// What the values of the run showed.
+    pub findings: Vec<Finding>,
     /// What the target knows besides: traffic, energy.
     pub facts: Vec<Node>,
     /// The seed of the random inputs, where there were any.
@@ -80,6 +83,17 @@ impl Run<'_, '_> {
     /// several links moves its bytes once.
     pub fn moved_bytes(&self) -> u64 {
         moved_bytes(self.program, self.timeline)
+    }
+
+    /// What the values of the run showed, as `check` shows its findings.
+    fn checked(&self) -> Checked<'_> {
+        Checked {
+            path: self.file,
+            target: Some(self.program.target),
+            bytes: &[],
+            parts: &[],
+            findings: &self.findings,
+        }
     }
 
     fn port(&self, output: &Output) -> Option<&Port> {
@@ -113,6 +127,11 @@ impl Run<'_, '_> {
         compare::text(&mut out, paint, compared, self.first_nan.as_ref(), ports);
         if self.is_timed {
             self.times_text(&mut out, paint, width);
+        }
+        if !self.findings.is_empty() {
+            let _ = writeln!(out, "\n{}", paint.strong("findings"));
+            out.push_str(self.checked().text(paint, true, false).trim_end());
+            out.push('\n');
         }
         if !self.notes.is_empty() {
             let _ = writeln!(out, "\n{}", paint.strong("notes"));

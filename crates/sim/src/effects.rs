@@ -89,6 +89,7 @@ impl Effects for Functional<'_, '_> {
         if !self.fits {
             accesses_fit(program, task)?;
         }
+        self.storage.enter(task);
         program.kernel(task).execute(self.storage)?;
         if let Some(Observer(observe)) = &mut self.observe {
             observe(task, self.storage);

@@ -1,15 +1,17 @@
 //! AWS NEFFs.
 
-use crate::capability::{Capabilities, Capability, Disassembles, PlansMemory};
+use crate::capability::{Capabilities, Capability, Disassembles, Planned, PlansMemory};
 use crate::failure::Failure;
-use crate::options::{OptionKind, OptionSpec, Options};
+use crate::options::{Input, OptionKind, OptionSpec, Options};
 use crate::suggest;
 use crate::target::{Document, Lowered, Package, Parts, Source, Target};
 use chipless_model::{Finding, Info, Limits, Node, Rule};
 use chipless_neuron::machine::{MACHINES, Machine};
 use chipless_neuron::memory::SCRATCHPAD_PAGE;
+use chipless_neuron::profile::Profile;
 use chipless_neuron::{Container, MemoryPlan, Neff, Runtime};
-use std::collections::BTreeSet;
+use chipless_report::schedule_trace::{Origin, Schedule, Slice};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The target.
 pub(super) struct Neuron;
@@ -56,7 +58,11 @@ impl Target for Neuron {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[Capability::Disassembles, Capability::PlansMemory]
+        &[
+            Capability::Disassembles,
+            Capability::PlansMemory,
+            Capability::Planned,
+        ]
     }
 
     fn open<'f>(&self, source: Source<'f>) -> Result<Box<dyn Package + 'f>, Failure> {
@@ -147,6 +153,7 @@ impl Document for Opened<'_> {
         Capabilities {
             disassembles: Some(self),
             plans_memory: Some(self),
+            planned: Some(self),
             ..Capabilities::default()
         }
     }
@@ -163,6 +170,40 @@ impl Document for Opened<'_> {
 impl PlansMemory for Opened<'_> {
     fn memory(&self) -> Result<Node, Failure> {
         Ok(MemoryPlan::new(&self.neff, SCRATCHPAD_PAGE).node())
+    }
+}
+
+impl Planned for Opened<'_> {
+    /// A NEFF carries none.
+    fn estimate_ns(&self) -> Option<f64> {
+        None
+    }
+
+    fn schedule(&self, trace: &Input) -> Result<Schedule, Failure> {
+        let unreadable = |error| Failure::unreadable(&trace.name, error);
+        let profile = Profile::read(&trace.bytes).map_err(unreadable)?;
+        let measured = profile.beside(&self.neff).map_err(unreadable)?;
+        let latency_ns = measured
+            .iter()
+            .map(|m| m.start_ns + m.duration_ns)
+            .fold(0.0, f64::max);
+        let mut queues: BTreeMap<String, Vec<Slice>> = BTreeMap::new();
+        for instruction in measured {
+            let slices = queues.entry(instruction.queue).or_default();
+            slices.push(Slice {
+                name: instruction.opcode,
+                at: instruction.at,
+                source: instruction.source,
+                start_ns: instruction.start_ns,
+                duration_ns: instruction.duration_ns,
+                tasks: 1,
+            });
+        }
+        Ok(Schedule {
+            origin: Origin::Measured,
+            latency_ns,
+            queues: queues.into_iter().collect(),
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use chipless_npu::profiling::Profiling;
 use chipless_npu::registers::{self, Structure};
 use chipless_npu::{Image, KernelTable, Machine};
 use chipless_report::registers::{Descriptor, Field};
-use chipless_report::schedule_trace::{Schedule, Slice};
+use chipless_report::schedule_trace::{Origin, Schedule, Slice};
 use chipless_sim::{Timeline, TimingOnly, Verified};
 use std::sync::OnceLock;
 
@@ -418,10 +418,13 @@ impl Planned for Opened<'_> {
             name: event.name.clone(),
             start_ns: event.start * 1e3,
             duration_ns: event.duration * 1e3,
+            at: None,
+            source: String::new(),
             tasks: if event.name == "fetch_dma" { 2 } else { 1 },
         };
         let queues = planned.queues().into_iter();
         Ok(Schedule {
+            origin: Origin::Planned,
             latency_ns: planned.total() * 1e3,
             queues: queues
                 .map(|(queue, events)| (queue, events.iter().map(slice).collect()))

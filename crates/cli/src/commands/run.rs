@@ -275,6 +275,8 @@ struct Outcomes {
     written: Vec<Output>,
     compared: Option<Vec<Comparison>>,
     first_nan: Option<NanSearch>,
+    /// What the values showed.
+    findings: Vec<Finding>,
 }
 
 impl From<Vec<Output>> for Outcomes {
@@ -489,10 +491,13 @@ impl<'p> Session<'_, 'p> {
             .arguments
             .find_nan
             .then(|| diagnosis::first_nan(self.program, first_nan));
+        let mut findings = chipless::remarked(self.program, &storage);
+        self.policy.apply(&self.opened.path, &mut findings);
         let outcomes = Outcomes {
             written,
             compared,
             first_nan,
+            findings,
         };
         self.summarise(
             &timeline,

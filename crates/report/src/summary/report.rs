@@ -4,6 +4,7 @@ use super::{Run, tasks_of_queues, utilization};
 use crate::SCHEMA_VERSION;
 use crate::compare::{Comparison, NanSearch};
 use crate::facts::Facts;
+use crate::findings::{FileReport, FindingReport};
 use crate::schedule_trace::Compared;
 use crate::style::bytes;
 use crate::timed_by::TimedBy;
@@ -76,6 +77,7 @@ impl Run<'_, '_> {
             ranking: self.ranking.as_deref(),
             budgets: self.budgets.as_deref(),
             compared: self.against.as_ref(),
+            findings: FileReport::from(&self.checked()).findings,
             facts: Facts(&self.facts),
             notes: &self.notes,
             seed: self.seed,
@@ -172,6 +174,10 @@ pub struct RunReport<'a> {
     /// The run beside a vendor's schedule trace; absent where none was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared: Option<&'a Compared>,
+    /// What the values of the run showed, as `check` reports its findings; absent where they showed nothing, and where only times were
+    /// asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FindingReport<'a>>,
     /// What the target knows besides, entry by entry beside the others; the target's documentation says which there are.
     #[serde(flatten)]
     pub facts: Facts<'a>,

@@ -28,6 +28,7 @@ mod lower;
 pub mod machine;
 pub mod memory;
 pub mod pack;
+pub mod profile;
 mod raw;
 mod read;
 pub mod rules;

@@ -3,7 +3,7 @@
 use super::{ComparedWith, Outcomes, Session, compared_with};
 use crate::failure::{Exit, Failure};
 use crate::{files, terminal};
-use chipless_model::{Node, Time};
+use chipless_model::{Finding, Node, Time};
 use chipless_report::attribution::Attribution;
 use chipless_report::schedule_trace::Compared;
 use chipless_report::summary::{Budgeted, Run};
@@ -89,11 +89,13 @@ impl<'p> Session<'_, 'p> {
         for text in &over {
             terminal::complain(&format!("{}: {text}\n", self.opened.path));
         }
-        Ok(if over.is_empty() {
-            Exit::Done
-        } else {
-            Exit::Wrong
-        })
+        Ok(
+            if over.is_empty() && !run.findings.iter().any(Finding::is_error) {
+                Exit::Done
+            } else {
+                Exit::Wrong
+            },
+        )
     }
 
     pub(super) fn summary<'r>(
@@ -130,6 +132,7 @@ impl<'p> Session<'_, 'p> {
             against: self.against(timeline)?,
             compared: outcomes.compared,
             first_nan: outcomes.first_nan,
+            findings: outcomes.findings,
             facts,
             seed,
             notes,

@@ -1,6 +1,6 @@
 //! Instructions that work element by element, partition by partition.
 
-use super::{Elements, fault, move_bytes};
+use super::{Elements, fault, integers, move_bytes};
 use chipless_kernels::strided;
 use chipless_model::{Fault, Storage};
 
@@ -8,6 +8,9 @@ use chipless_model::{Fault, Storage};
 pub(super) fn copy(storage: &mut Storage<'_>, from: &Elements, to: &Elements) -> Result<(), Fault> {
     if from.element == to.element {
         return move_bytes(storage, from, to);
+    }
+    if integers::is_integer(to.element) {
+        integers::remark_source(storage, from)?;
     }
     let (mut packed, mut values) = (Vec::new(), Vec::new());
     from.read(storage, &mut packed, &mut values)?;

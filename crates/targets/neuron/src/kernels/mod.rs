@@ -7,6 +7,7 @@
 //! | [`elements`] | `COPY`, `CAST`, `MEMSET` |
 //! | [`compute`] | everything else that the vector, scalar and `GpSimd` engines do |
 //! | [`alu`], [`curve`] | the operations of the element-wise units, and functions that tables describe |
+//! | [`integers`] | integers that lose digits on their way through binary32 |
 //! | [`dependence`] | which written bytes depend on which that are read |
 //! | [`registers`] | what engines keep from one instruction to the next |
 //! | [`sequencer`] | operations on registers of the sequencers; elements of memory in registers |
@@ -25,6 +26,7 @@ pub(crate) mod curve;
 mod dependence;
 mod elements;
 pub(crate) mod instruction;
+pub(crate) mod integers;
 pub(crate) mod registers;
 pub(crate) mod sequencer;
 pub(crate) mod transfer;

@@ -2,12 +2,12 @@
 
 use super::addressed::UNPROVEN;
 use super::dependence::{Relation, follow};
-use super::{Elements, fault, move_bytes};
+use super::{Elements, fault, integers, move_bytes};
 use crate::stream::{Instruction, Slot};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::strided;
 use chipless_model::{
-    Access, BufferId, Dependence, Doubt, ElementType, Fault, Grade, Kernel, Kind, Pattern, Storage,
+    Access, BufferId, Dependence, Doubt, ElementType, Fault, Grade, Kernel, Pattern, Storage,
 };
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -257,11 +257,17 @@ impl Transfer<'_> {
             sources.push((from, Cursor::new(&from.pattern), taken));
         }
         let size = (self.to.element.bits() / 8) as usize;
-        let mut left = usize::try_from(self.to.bytes())
+        let total = usize::try_from(self.to.bytes())
             .map_err(|_| Fault::program("more than 2^64 bytes"))?
             / size;
+        let mut left = total;
+        let keeps_digits = integers::is_integer(self.to.element);
+        let sums_integers = how == Compute::Add
+            && integers::is_wide(self.to.element)
+            && self.sources.iter().all(|s| integers::is_integer(s.element));
         let mut to = Cursor::new(&self.to.pattern);
         let (mut packed, mut values, mut results) = ([0; BLOCK * 8], [0.0; BLOCK], [0.0; BLOCK]);
+        let mut exact = [0.0; BLOCK];
         while left > 0 {
             let count = left.min(BLOCK);
             let results = &mut results[..count];
@@ -269,6 +275,7 @@ impl Transfer<'_> {
             if let Some(constant) = constant {
                 results.fill(constant);
             }
+            exact.fill(f64::from(constant.unwrap_or(0.0)));
             for ((from, cursor, taken), scale) in sources.iter_mut().zip(scales) {
                 let packed = &mut packed[..count * (from.element.bits() / 8) as usize];
                 match taken {
@@ -277,8 +284,19 @@ impl Transfer<'_> {
                 }
                 let values = &mut values[..count];
                 decode_f32(from.element, packed, values).map_err(fault)?;
+                if keeps_digits {
+                    integers::remark_packed(storage, from.element, packed, total - left)?;
+                }
+                if sums_integers {
+                    for (sum, value) in exact.iter_mut().zip(&*values) {
+                        *sum += f64::from(*value) * f64::from(*scale);
+                    }
+                }
                 put(how, results, values, *scale, first);
                 first = false;
+            }
+            if sums_integers {
+                integers::remark_results(storage, self.to.element, results, &exact, total - left);
             }
             let packed = &mut packed[..count * size];
             encode_f32(self.to.element, results, Rounding::NearestEven, packed).map_err(fault)?;
@@ -290,12 +308,11 @@ impl Transfer<'_> {
 
     /// Whether a conversion may round in a way that nothing tells: to integers, and from those that binary32 does not hold.
     fn rounds(&self) -> bool {
-        let is_integer = |element: ElementType| element.kind() != Kind::Float;
-        is_integer(self.to.element)
+        integers::is_integer(self.to.element)
             || self
                 .sources
                 .iter()
-                .any(|source| is_integer(source.element) && source.element.bits() > 24)
+                .any(|source| integers::is_wide(source.element))
     }
 
     fn transpose(

@@ -29,7 +29,7 @@ chipless_model::rules! {
         "A queue set signals its transfers on semaphores of its own. On a shared one nobody can tell whose transfer is done."
         "Give each queue set semaphores of its own, each once."
         "NEFF specification, Queue Sets: semaphore_set; measured on compiler output";
-    PINNED_ARCHITECTURE Fault Warning Format "neff-pinned-architecture" "pinned is for inf1 only"
+    PINNED_ARCHITECTURE Fault Error Format "neff-pinned-architecture" "pinned is for inf1 only"
         "Pinned queues fill the state buffer once at model start; only inf1 has them."
         "Remove the field."
         "NEFF specification, Queue Sets: pinned";

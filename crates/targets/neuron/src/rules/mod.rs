@@ -21,6 +21,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         stream::ALL,
         crate::stream::legal::ALL,
         crate::lower::ALL,
+        crate::kernels::integers::ALL,
     ]
     .into_iter()
     .flatten()

@@ -4,6 +4,7 @@ mod common;
 mod fixtures;
 mod hostile;
 mod instructions;
+mod integers;
 mod lowering;
 mod movements;
 mod registers;

@@ -1,8 +1,9 @@
 //! Element by element: chains of operations, functions of tables, generated numbers, selections.
 
-use super::{Compute, Inputs, Numbers, Results, Step, Value};
+use super::{Action, Compute, Inputs, Numbers, Results, Step, Value};
 use crate::kernels::alu::Operation;
 use crate::kernels::curve::Function;
+use crate::kernels::integers::{is_integer, is_wide};
 use chipless_model::{Fault, Storage};
 
 /// Puts `act(value, operand)` in place of each value.
@@ -67,6 +68,39 @@ pub(super) fn on_numbers(operation: Operation) -> Result<fn(f32, f32) -> f32, Fa
 }
 
 impl Compute {
+    /// The results of a chain in binary64, where it is sums and products of integers that become integers of 32 bits.
+    pub(super) fn exact(&self, inputs: &Inputs<f32>) -> Option<Vec<f64>> {
+        let Action::Chain(steps) = &self.action else {
+            return None;
+        };
+        let is_exact = is_wide(self.destinations[0].element)
+            && self.sources.iter().all(|s| is_integer(s.element));
+        if !is_exact {
+            return None;
+        }
+        let inputs: Vec<Vec<f64>> = inputs
+            .iter()
+            .map(|values| values.iter().copied().map(f64::from).collect())
+            .collect();
+        let mut values = inputs[0].clone();
+        for step in steps {
+            let act: fn(f64, f64) -> f64 = match (step.operation, step.reversed) {
+                (Operation::Add, _) => |a, b| a + b,
+                (Operation::Multiply, _) => |a, b| a * b,
+                (Operation::Subtract, false) => |a, b| a - b,
+                (Operation::Subtract, true) => |a, b| b - a,
+                _ => return None,
+            };
+            let operand = match step.operand {
+                Value::Constant(value) => Value::Constant(f64::from(value)),
+                Value::Partition(source) => Value::Partition(source),
+                Value::Tensor(source) => Value::Tensor(source),
+            };
+            each(&mut values, self.length, operand, &inputs, act);
+        }
+        Some(values)
+    }
+
     pub(super) fn chain(
         &self,
         steps: &[Step<f32>],

@@ -18,12 +18,13 @@ mod search;
 use super::alu::Operation;
 use super::curve::Function;
 use super::dependence::{Relation, follow};
+use super::integers::{self, is_integer};
 use super::{Elements, fault};
 use crate::stream::Evidence;
 use crate::stream::formats::Generator;
 use chipless_kernels::cast::{Rounding, encode_f32, encode_i64};
 use chipless_kernels::strided;
-use chipless_model::{Access, BufferId, Doubt, ElementType, Fault, Kind, Pattern, Storage};
+use chipless_model::{Access, BufferId, Doubt, Fault, Kind, Pattern, Storage};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -345,9 +346,18 @@ impl Compute {
             MoveRegisters(values) => move_registers(values, &self.bits(storage)?),
             Generate(numbers) => smallvec![Results::Integers(self.generate(*numbers))],
             FindIndices => smallvec![Results::Integers(
-                self.find_indices(&self.numbers(storage)?)
+                self.find_indices(&self.remarked(storage)?)
             )],
-            _ => self.on_numbers(self.numbers(storage)?)?,
+            _ => {
+                let inputs = self.remarked(storage)?;
+                let exact = self.exact(&inputs);
+                let results = self.on_numbers(inputs)?;
+                if let (Some(exact), [Results::Numbers(values), ..]) = (exact, &results[..]) {
+                    let element = self.destinations[0].element;
+                    integers::remark_results(storage, element, values, &exact, 0);
+                }
+                results
+            }
         };
         let mut packed = Vec::new();
         for (destination, results) in self.destinations.iter().zip(results) {
@@ -364,6 +374,16 @@ impl Compute {
             Ok(values)
         };
         self.sources.iter().map(read).collect()
+    }
+
+    /// The same, of which those that lose digits are remarked where integers come out.
+    fn remarked(&self, storage: &mut Storage<'_>) -> Result<Inputs<f32>, Fault> {
+        if self.destinations.iter().any(|to| is_integer(to.element)) {
+            for source in &self.sources {
+                integers::remark_source(storage, source)?;
+            }
+        }
+        self.numbers(storage)
     }
 
     fn bits(&self, storage: &Storage<'_>) -> Result<Inputs<u32>, Fault> {
@@ -558,9 +578,4 @@ fn words(packed: &[u8], size: usize) -> Vec<u32> {
             .fold(0, |n, byte| n << 8 | u32::from(*byte))
     };
     packed.chunks_exact(size).map(word).collect()
-}
-
-/// Whether an element is a whole number.
-fn is_integer(element: ElementType) -> bool {
-    element.kind() != Kind::Float
 }
