@@ -160,7 +160,7 @@ capabilities! {
     contracts: Contracts, "a contract of its own", "convert --iospec";
     draws: Draws, "pictures", "report -o PICTURE.svg";
     shows_registers: ShowsRegisters, "descriptors field by field", "list --registers";
-    planned: Planned, "comparison with the compiler's schedule trace", "run --compare TRACE.json";
+    planned: Planned, "comparison with a compiler's schedule trace or a measured profile", "run --compare TRACE.json";
     profiles: Profiles, "a profiling buffer", "run --profile";
     shares_device: SharesDevice, "a share of a device with tiles", "device";
     names_nodes: NamesNodes, "nodes of the model beside their tasks", "list --model";

@@ -73,8 +73,8 @@ pub(crate) struct Arguments {
     dumps: Vec<String>,
     /// Compare with expected arrays, or with planned times.
     ///
-    /// A directory of NAME.npy or one FILE.npy is compared with the outputs. The text of a trace (gemini) or the compiler's schedule trace in JSON
-    /// (npu) is compared with the times.
+    /// A directory of NAME.npy or one FILE.npy is compared with the outputs. The text of a trace (gemini), the compiler's schedule trace in JSON
+    /// (npu) or the JSON of neuron-profile and neuron-explorer (neuron) is compared with the times.
     #[arg(long, value_name = "DIR|FILE.npy|TRACE")]
     compare: Option<PathBuf>,
     /// Find the first task that writes a NaN or an infinity.

@@ -5,13 +5,31 @@ use crate::analysis::{Analysis, Symbol, SymbolKind, TokenKind};
 use crate::language::{Language, Suggestion, SuggestionKind, word_at};
 use chipless::neuron::stream::{AluOperation, OPCODES, Opcode};
 use chipless::texts as rules;
-use chipless::{Checked, Options};
+use chipless::{Checked, Failure, Options, Parts};
 use chipless_model::Place;
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// The language.
 pub(super) struct Assembler;
+
+/// What is wrong with the program that a text describes. Its places are those of the packed file: the text has none of its offsets.
+fn of_program(result: Result<Checked, Failure>) -> Checked {
+    let mut checked = match result {
+        Ok(checked) => checked,
+        Err(failure) => return Checked::unreadable(failure.message),
+    };
+    for finding in &mut checked.findings {
+        let related = finding.related.iter_mut().map(|(place, _)| place);
+        for place in std::iter::once(&mut finding.place).chain(related) {
+            place.offset = None;
+            place.size = 0;
+            place.position = None;
+        }
+    }
+    checked.parts = Parts::default();
+    checked
+}
 
 /// Statements and what they say.
 const STATEMENTS: &[(&str, &str)] = &[
@@ -89,12 +107,12 @@ impl Language for Assembler {
         first.is_some_and(|line| line.starts_with("neff ") || line.starts_with("member "))
     }
 
-    fn check(&self, _name: &str, text: &str, _options: &Options) -> Option<Checked> {
+    fn check(&self, name: &str, text: &str, options: &Options) -> Option<Checked> {
         if !text.lines().any(|line| !line.trim().is_empty()) {
             return None;
         }
-        let findings = match chipless_neuron_assembler::assemble(text) {
-            Ok(_) => Vec::new(),
+        let draft = match chipless_neuron_assembler::assemble(text) {
+            Ok(draft) => draft,
             Err(error) => {
                 let start: usize = text
                     .split_inclusive('\n')
@@ -102,10 +120,15 @@ impl Language for Assembler {
                     .map(str::len)
                     .sum();
                 let at = text.floor_char_boundary(start + error.column - 1);
-                vec![rules::ASSEMBLER.at(Place::bytes(at as u64, 0), error.message)]
+                let finding = rules::ASSEMBLER.at(Place::bytes(at as u64, 0), error.message);
+                return Some(checked(vec![finding]));
             }
         };
-        Some(checked(findings))
+        let file = match draft.write(&options.limits) {
+            Ok(file) => file,
+            Err(finding) => return Some(checked(vec![*finding])),
+        };
+        Some(of_program(chipless::check(name, &file, options)))
     }
 
     fn analyse(&self, text: &str) -> Analysis {

@@ -221,6 +221,10 @@ chipless_model::rules! {
         "Each contiguous run of bytes takes a hardware descriptor of its own, whose fixed cost is that of more than a thousand bytes. Transfers of short runs reach a small part of the DMA engines' rate."
         "Move longer contiguous runs: change the layout of one side, or transpose on chip instead of in the transfer."
         "NKI guideline to avoid under-utilising DMA bandwidth";
+    DMA_WRITE_SIZE Departure Warning Writers "neff-dma-write-size" "a transfer writes runs to the state buffer that are no multiple of 4 bytes"
+        "The vendor's compiler warns of writes to the state buffer whose size is not a multiple of 4 bytes. Programs with many of them were seen to run out of DMA rings when they are loaded."
+        "Pad the rows of the tensor to a multiple of 4 bytes."
+        "Compiler warning \"SBUF DMA write size != 0 mod 4\" in aws-neuron-sdk issue 369";
     DMA_FROM_BESIDE Fault Warning Format "neff-dma-from-beside-list" "`from` stands beside `from_arr`"
         "from_arr replaces the fields that begin with from; which source is meant?"
         "Leave one of them out."

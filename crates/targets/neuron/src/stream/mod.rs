@@ -22,6 +22,7 @@ mod layout;
 pub(crate) mod legal;
 mod opcode;
 pub(crate) mod operand;
+mod operators;
 mod reference;
 mod setup;
 mod text;

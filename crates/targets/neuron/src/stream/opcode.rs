@@ -316,7 +316,7 @@ opcodes! {
     0xea "SELECT_REDUCE" ScalarTensorTensor V OneInPsum V2 V5 Listed Quoted "";
     0xf0 "EXTENDED_INST" Raw G Any V2 V5 Listed Quoted "";
     0xf1 "DMA_GATHER_TRANSPOSE" Raw G Any V3 V5 Listed Quoted "";
-    0xf2 "NONZERO_WITH_COUNT" Raw G Any V3 V5 Listed Quoted "";
+    0xf2 "NONZERO_WITH_COUNT" Nonzero G StateBuffer V3 V5 Executed Quoted "of partitions 0, 16, 32 and so on; what it writes to others is not public: they keep what they held";
     0xf3 "TENSOR_TENSOR_INT_WIDE" Raw VG Any V5 V5 Listed Quoted "";
     0xf4 "TENSOR_SCALAR_INT_WIDE" Raw VG Any V5 V5 Listed Quoted "";
 }

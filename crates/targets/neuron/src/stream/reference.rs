@@ -1,6 +1,7 @@
 //! docs/neuron-opcodes.md, made from the tables that decode.
 
 use super::formats::{Code, FORMATS, Kind};
+use super::operators;
 use super::{ALU_OPERATIONS, ELEMENT_CODES, Generation, OPCODES, Operands};
 use std::fmt::Write;
 
@@ -74,7 +75,9 @@ pub fn reference() -> String {
         )
         .expect("a string takes everything that is written to it");
     }
-    page.push_str("\nEngines: pe tensor, act scalar, dve vector, pool GpSimd, sp sync. GpSimd never reaches PSUM.\n\n## Formats\n\nBytes are hexadecimal. A tensor is an address, steps and numbers of elements, innermost first.\n");
+    page.push_str("\nEngines: pe tensor, act scalar, dve vector, pool GpSimd, sp sync. GpSimd never reaches PSUM.\n");
+    operators::section(&mut page);
+    page.push_str("\n## Formats\n\nBytes are hexadecimal. A tensor is an address, steps and numbers of elements, innermost first.\n");
     for format in FORMATS.iter().filter(|format| format.name != "Raw") {
         let users = OPCODES.iter().filter(|o| o.format().name == format.name);
         let users: Vec<String> = users.map(|o| format!("`{}`", o.name)).collect();

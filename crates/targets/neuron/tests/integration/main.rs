@@ -7,6 +7,7 @@ mod instructions;
 mod integers;
 mod lowering;
 mod movements;
+mod profile;
 mod registers;
 mod rules;
 mod run;

@@ -209,3 +209,36 @@ fn a_scalar_is_written_where_the_predicate_does_not_hold() {
     assert_eq!(written(0), [0, 3, 6]);
     assert_eq!(written(1), [1, 2, 4, 5, 7]);
 }
+
+const NONZERO: &str = "NONZERO_WITH_COUNT dst=int32@0x6000[1,0,0][9,1,1] src=fp32@0x4000[1,0,0][8,1,1] offset=100 padding=-1 channels=32";
+
+#[test]
+fn indices_of_what_is_not_zero_come_with_their_number() {
+    let floats = |partition: usize, values: [f32; 8]| {
+        move |bytes: &mut [u8]| {
+            let packed: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+            let at = partition * PARTITION + 0x4000;
+            bytes[at..at + 32].copy_from_slice(&packed);
+        }
+    };
+    let first = floats(0, [0.0, 1.0, -0.0, f32::NAN, 0.0, -2.0, 0.0, 1e-45]);
+    let second = floats(16, [0.0; 8]);
+    let (after, end) = after("pool", NONZERO, |bytes| {
+        first(bytes);
+        second(bytes);
+    });
+    assert_eq!(end, Ok(()));
+    let row = |partition: usize| -> Vec<i32> {
+        let at = partition * PARTITION + 0x6000;
+        let words = after[at..at + 36].chunks_exact(4);
+        words
+            .map(|w| i32::from_le_bytes(w.try_into().expect("a word")))
+            .collect()
+    };
+    assert_eq!(row(0), [101, 103, 105, 107, -1, -1, -1, -1, 4]);
+    assert_eq!(row(16), [-1, -1, -1, -1, -1, -1, -1, -1, 0]);
+    let short = NONZERO.replace("[9,1,1]", "[8,1,1]");
+    assert!(refused("pool", &short).contains('9'));
+    let elsewhere = NONZERO.replace("int32@0x6000", "int32@0x806000");
+    assert!(refused("pool", &elsewhere).contains("partition"));
+}

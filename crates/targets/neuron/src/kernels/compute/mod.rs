@@ -153,6 +153,11 @@ enum Action {
         mask: u32,
         missing: Option<u32>,
     },
+    /// Indices of the elements that are not 0, in every 16th partition, behind them so many of `padding` as there are zeros, then their number.
+    Nonzero {
+        offset: i32,
+        padding: i32,
+    },
     /// Registers of the engine, from others or from the instruction.
     MoveRegisters(SmallVec<[Value<u32>; 8]>),
 }
@@ -343,6 +348,7 @@ impl Compute {
             } => {
                 smallvec![self.gather(*elements, (*start, *mask), *missing, storage)?]
             }
+            Nonzero { offset, padding } => smallvec![self.nonzero(*offset, *padding, storage)?],
             MoveRegisters(values) => move_registers(values, &self.bits(storage)?),
             Generate(numbers) => smallvec![Results::Integers(self.generate(*numbers))],
             FindIndices => smallvec![Results::Integers(
@@ -470,6 +476,7 @@ impl Compute {
             | TransposeBlocks
             | Move
             | Gather { .. }
+            | Nonzero { .. }
             | MoveRegisters(_)
             | CopyPredicated
             | FillPredicated { .. }

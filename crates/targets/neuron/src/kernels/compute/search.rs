@@ -1,10 +1,12 @@
 //! Largest values and where they stand, elements by their indices, and transpositions of blocks.
 
 use super::{Compute, Inputs, Results};
-use chipless_model::{Fault, Storage};
+use chipless_model::{Fault, Kind, Storage};
 
 /// Values that the search holds of each partition.
 pub(super) const VALUES: usize = 8;
+/// Of so many partitions, the elements of the first that are not 0 are counted: a core of `GpSimd` has as many.
+pub(super) const COUNTED_PARTITIONS: usize = 16;
 /// Elements, and partitions, of a block.
 pub(super) const BLOCK: usize = 32;
 
@@ -25,6 +27,35 @@ impl Compute {
             results.extend(largest);
         }
         results
+    }
+
+    /// Where elements are not 0, and how many, of each partition that is looked at; the others stay.
+    pub(super) fn nonzero(
+        &self,
+        offset: i32,
+        padding: i32,
+        storage: &Storage<'_>,
+    ) -> Result<Results, Fault> {
+        let values = self.sources[0].read_bits(storage)?;
+        let mut results = self.destinations[0].read_bits(storage)?;
+        // The sign of a zero does not count.
+        let is_float = self.sources[0].element.kind() == Kind::Float;
+        let rows = values
+            .chunks(self.length.max(1))
+            .zip(results.chunks_mut(self.length + 1));
+        for (values, row) in rows.step_by(COUNTED_PARTITIONS) {
+            row.fill(padding as u32);
+            let mut count = 0;
+            for (index, bits) in values.iter().enumerate() {
+                let bits = if is_float { bits << 1 } else { *bits };
+                if bits != 0 {
+                    row[count] = offset.wrapping_add(index as i32) as u32;
+                    count += 1;
+                }
+            }
+            row[self.length] = count as u32;
+        }
+        Ok(Results::Bits(results))
     }
 
     /// Of each value that is looked for, lowest register first, the first place that has it and is not taken.

@@ -15,6 +15,9 @@ const MANY_ROWS: u64 = 1 << 14;
 /// Part of the rate below which a transfer is called slow.
 const SMALL_SHARE: f64 = 0.1;
 
+/// Bytes that the size of a write to the state buffer should be a multiple of.
+const WRITE_GRANULE: u64 = 4;
+
 /// Sources of a compute operation, at most (NEFF specification, `from_arr`).
 const MAX_SOURCES: usize = 16;
 
@@ -184,6 +187,24 @@ impl<'a> Context<'_, 'a> {
         }
     }
 
+    /// Reports runs of another size than compilers like to write to the state buffer.
+    fn write_size(&self, side: &AccessPattern<'a>, at: &str, findings: &mut Findings) {
+        let (Some(1), Some(&run)) = (side.steps.first().copied(), side.sizes.first()) else {
+            return;
+        };
+        if !run.is_multiple_of(WRITE_GRANULE) {
+            let message = format!(
+                "writes runs of {run} bytes to the state buffer, no multiple of {WRITE_GRANULE}"
+            );
+            self.report(
+                findings,
+                &rules::DMA_WRITE_SIZE,
+                &format!("{at}/to_sizes"),
+                message,
+            );
+        }
+    }
+
     /// One side of a transfer; whether its sizes can be compared with the other side's.
     fn side(
         &self,
@@ -261,6 +282,9 @@ impl<'a> Context<'_, 'a> {
                         &field("_sizes"),
                         message,
                     );
+                }
+                if which == "to" {
+                    self.write_size(side, at, findings);
                 }
                 if which == "to"
                     && let Some(why) = kept_bytes(&self.subgraph.definition, &pattern)

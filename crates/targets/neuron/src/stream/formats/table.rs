@@ -506,6 +506,20 @@ formats! {
         0x22 channels: Byte, Quoted;
     }
 
+    /// `NONZERO_WITH_COUNT`: where elements are not 0, and how many.
+    Nonzero {
+        /// Indices, then padding, then the number of indices.
+        0x2c dst: Tensor(3, Write, At(0x0e), 0x0c), Quoted;
+        /// Elements that are looked at.
+        0x10 src: Tensor(3, Read, At(0x0d), 0x0c), Quoted;
+        /// Index of the first element.
+        0x20 offset: Signed, Quoted;
+        /// What stands between the indices and their number.
+        0x28 padding: Signed, Quoted;
+        /// Partitions.
+        0x0c channels: Byte, Quoted;
+    }
+
     /// `LOAD_MASK_SELECT`: where the partitions of a shuffle come from.
     LoadMask {
         /// For each of 32 partitions the one that it takes its elements from; 255 leaves it as it is.

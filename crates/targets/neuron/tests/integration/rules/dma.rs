@@ -154,6 +154,14 @@ pub(super) const CASES: &[Case] = &[
         &[(SP, r#""to":"t","to_off":0"#, r#""to":"SB","to_off":229121"#)],
     ),
     (
+        "neff-dma-write-size",
+        &[(
+            SP,
+            r#""to":"t","to_off":0,"to_sizes":[256]"#,
+            r#""to":"SB","to_off":0,"to_sizes":[254]"#,
+        )],
+    ),
+    (
         "neff-descriptor-bytes",
         &[(SP, r#""to_sizes":[256]"#, r#""to_sizes":[255]"#)],
     ),

@@ -3,8 +3,9 @@
 use super::Maker;
 use crate::kernels::Elements;
 use crate::kernels::compute::Action;
+use crate::kernels::compute::search::COUNTED_PARTITIONS;
 use crate::kernels::registers::TABLE_ELEMENTS;
-use crate::stream::formats::{Gather, LoadTable};
+use crate::stream::formats::{Gather, LoadTable, Nonzero};
 use crate::stream::{Instruction, OnChip, Operand, Slot};
 use chipless_model::{ElementType, Fault};
 
@@ -88,6 +89,28 @@ impl Maker<'_> {
             element,
         )?);
         Ok(Action::Move)
+    }
+
+    pub(super) fn nonzero(&mut self, i: Nonzero<'_>) -> Result<Action, Fault> {
+        self.source("src")?;
+        self.destination(self.length.unwrap_or_default() + 1)?;
+        let (from, to) = (self.sources[0].element, self.destinations[0].element);
+        if !matches!(from, ElementType::Int32 | ElementType::Float32) || to != ElementType::Int32 {
+            return Err(Fault::program(format!(
+                "indices of {from} as {to}, expected those of int32 or float32 as int32"
+            )));
+        }
+        let first = |address: u32| OnChip::at(address).map_or(0, |at| at.partition);
+        let (read, written) = (first(i.src().address), first(i.dst().address));
+        if read != written || read as usize % COUNTED_PARTITIONS != 0 {
+            return Err(Fault::unsupported(format!(
+                "from partition {read} to {written} is not supported, only from a multiple of {COUNTED_PARTITIONS} to the same"
+            )));
+        }
+        Ok(Action::Nonzero {
+            offset: i.offset(),
+            padding: i.padding(),
+        })
     }
 
     pub(super) fn gather(&mut self, i: Gather<'_>) -> Result<Action, Fault> {
