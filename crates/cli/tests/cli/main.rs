@@ -13,6 +13,7 @@ mod faults;
 mod findings;
 mod gates;
 mod house;
+mod neuron;
 mod npu;
 mod small;
 mod support;

@@ -184,11 +184,14 @@ fn machines_and_programs_of_ours_are_clean() {
             continue;
         };
         let uri = format!("file://{}", path.display());
-        assert_eq!(
-            client.open(&uri, "chipless-asm", &text),
-            Vec::<Value>::new(),
-            "{uri}"
-        );
+        // The program is checked, not its syntax alone: one of them has a function that its instructions do not declare.
+        let expected: &[&str] = if path.ends_with("instances_and_functions/program.asm") {
+            &["neff-descriptor-function"]
+        } else {
+            &[]
+        };
+        let found = client.open(&uri, "chipless-asm", &text);
+        assert_eq!(codes(&found), expected, "{uri}");
     }
 }
 
@@ -201,10 +204,8 @@ fn assembler_has_variables_queues_and_semaphores() {
     let text = std::fs::read_to_string(path).expect("the fixture");
     let uri = format!("file://{path}");
     let mut client = Client::new();
-    assert_eq!(
-        client.open(&uri, "chipless-asm", &text),
-        Vec::<Value>::new()
-    );
+    let found = client.open(&uri, "chipless-asm", &text);
+    assert_eq!(codes(&found), ["deadlock"]);
     let uses = client.about("textDocument/references", &uri, &text, "bias float32", 0);
     assert_eq!(
         words(&text, &uses),

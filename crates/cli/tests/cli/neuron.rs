@@ -1,0 +1,102 @@
+//! NEFFs through the command line: measured profiles, integers that lose digits.
+
+use crate::support::{done, run};
+use serde_json::Value;
+
+#[test]
+fn a_neff_is_compared_with_a_profile_of_the_hardware() {
+    let directory = tempfile::tempdir().unwrap();
+    let [source, neff, profile] =
+        ["p.asm", "p.neff", "p.json"].map(|name| directory.path().join(name).display().to_string());
+    let text = "neff t trn2\ninput x uint8 [4]\noutput o uint8 [4]\nsubgraph sg00\nvar SB state-buffer\nvar x input\nvar o output\nengine dve\n\
+        MEMSET dst=fp32@0x4000[1,0,0,0][64,1,1,1] value=0x0 channels=128\n\
+        COPY dst=fp32@0x8000[1,0,0,0][64,1,1,1] src=fp32@0x4000[1,0,0,0][64,1,1,1] channels=128\n";
+    std::fs::write(&source, text).unwrap();
+    done(&["pack", &source, &neff]);
+    let measured = r#"{"summary":[{"total_time":5e-7}],"instruction":[
+        {"label":"Vector","opcode":"MEMSET","compiler_pc":0,"timestamp":100,"duration":100},
+        {"label":"Vector","opcode":"COPY","compiler_pc":1,"timestamp":220,"duration":200,"nki_source_location":"k.py:9"}]}"#;
+    std::fs::write(&profile, measured).unwrap();
+    let arguments = ["run", &neff, "--timing-only", "--compare", &profile];
+    let said: Value = serde_json::from_str(&done(&[&arguments[..], &["--json"]].concat())).unwrap();
+    let compared = &said["compared"];
+    assert_eq!(
+        (
+            &compared["origin"],
+            &compared["matched"],
+            &compared["unmatched"]
+        ),
+        (&json!("measured"), &json!(2), &json!(0))
+    );
+    assert_eq!(compared["trace_latency_ns"], 320.0);
+    let copy = compared["worst"].as_array().unwrap();
+    let copy = copy.iter().find(|t| t["task"] == "sg00.dve[1]").unwrap();
+    assert_eq!(
+        (&copy["source"], &copy["trace_start_ns"]),
+        (&json!("k.py:9"), &json!(120.0))
+    );
+    let operations = compared["operations"].as_array().unwrap();
+    let memset = operations
+        .iter()
+        .find(|o| o["operation"] == "MEMSET")
+        .unwrap();
+    let error = memset["busy_ns"].as_f64().unwrap() / 100.0 - 1.0;
+    assert!(
+        (memset["median_error"].as_f64().unwrap() - error.abs()).abs() < 1e-9,
+        "{memset}"
+    );
+    let shown = done(&arguments);
+    assert!(
+        shown.contains("beside the measured profile") && shown.contains("k.py:9"),
+        "{shown}"
+    );
+    std::fs::write(
+        &profile,
+        measured
+            .replace("MEMSET", "COPY")
+            .replace("1,\"timestamp\":220", "0,\"timestamp\":220"),
+    )
+    .unwrap();
+    let (code, _, err) = run(&arguments);
+    assert!(code == 2 && err.contains("another program"), "{code} {err}");
+}
+
+#[test]
+fn a_run_reports_integers_that_lose_digits() {
+    let directory = tempfile::tempdir().unwrap();
+    let [source, neff, x] =
+        ["p.asm", "p.neff", "x.npy"].map(|name| directory.path().join(name).display().to_string());
+    let text = "neff t trn2\ninput x int32 [2]\noutput o int64 [2]\nsubgraph sg00\nqueue q data owner=sp\nvar x input\nvar o output\nengine sp\n\
+        dma id=0 queue=q\n  cast o [1:16] int64 <- x [1:8] int32\n";
+    std::fs::write(&source, text).unwrap();
+    done(&["pack", &source, &neff]);
+    let header = format!(
+        "{:<117}\n",
+        "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }"
+    );
+    let mut array = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    array.extend(header.as_bytes());
+    array.extend([1i32, 16_777_217].into_iter().flat_map(i32::to_le_bytes));
+    std::fs::write(&x, array).unwrap();
+    let input = format!("x={x}");
+    let arguments = ["run", &neff, "--input", &input];
+    let said: Value = serde_json::from_str(&done(&[&arguments[..], &["--json"]].concat())).unwrap();
+    let found = said["findings"].as_array().unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (&found[0]["code"], &found[0]["severity"]),
+        (&json!("neff-integer-rounded"), &json!("warning"))
+    );
+    assert!(found[0]["message"].as_str().unwrap().contains("16777217"));
+    assert!(done(&arguments).contains("neff-integer-rounded"));
+    let denied = run(&[&arguments[..], &["--deny", "neff-integer-rounded"]].concat());
+    assert_eq!(denied.0, 1, "{}", denied.2);
+    let allowed = done(
+        &[
+            &arguments[..],
+            &["--json", "--allow", "neff-integer-rounded"],
+        ]
+        .concat(),
+    );
+    assert!(!allowed.contains("neff-integer-rounded"));
+}
