@@ -56,7 +56,7 @@ const MEASURED: &[Measured] = &[
     ("act", "read the accumulator", "ACTIVATION_READ_ACCUMULATOR dst=fp32@0x4308[1][#] elements=1 channels=128", &[(1, 279.0)], &[1]),
     ("pe", "matmul fp32, 128 rows, issue", "MATMUL dst=fp32@psum+0x0[1,0,0][#,1,1] src=fp32@0x5000[1,0,0][#,1,1] rows=128 columns=128 sums=start+stop", &[(512, 879.0)], &[]),
     ("pe", "matmul fp32, 64 rows, issue", "MATMUL dst=fp32@psum+0x0[1,0,0][#,1,1] src=fp32@0x5000[1,0,0][#,1,1] rows=64 columns=128 sums=start+stop", &[(512, 1707.0)], &[512]),
-    ("dve", "scan fp32", "TENSOR_TENSOR_SCAN dst=fp32@0xc000[1,0][#,1] src0=fp32@0x4000[1,0][#,1] src1=fp32@0x8000[1,0][#,1] op0=mult op1=add channels=128", &[(64, 291.0), (2048, 4424.0), (256, 691.0), (1024, 2291.0)], &[64, 2048]),
+    ("dve", "scan fp32", "TENSOR_TENSOR_SCAN dst=fp32@0xc000[1][#] src0=fp32@0x4000[1][#] src1=fp32@0x8000[1][#] op0=multiply imm=0.0 imm_source=instruction imm_type=fp32 op1=add channels=128", &[(64, 291.0), (2048, 4424.0), (256, 691.0), (1024, 2291.0)], &[64, 2048]),
     ("act", "exp fp32 into the accumulator", "ACTIVATE dst=fp32@0xc000[1,0,0][#,1,1] src=fp32@0x4000[1,0,0][#,1,1] function=7 scale=1.0 bias_source=instruction channels=128", &[(64, 348.0), (256, 491.0), (1024, 1148.0), (2048, 2001.0)], &[]),
     ("dve", "copy fp32, first campaign", "COPY dst=fp32@0x8000[1,0,0,0][#,1,1,1] src=fp32@0x4000[1,0,0,0][#,1,1,1] channels=128", &[(128, 228.0), (512, 428.0)], &[]),
     ("act", "copy fp32, first campaign", "COPY dst=fp32@0x8000[1,0,0,0][#,1,1,1] src=fp32@0x4000[1,0,0,0][#,1,1,1] channels=128", &[(128, 297.0), (512, 617.0)], &[]),
