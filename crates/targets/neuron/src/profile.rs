@@ -264,7 +264,7 @@ fn place(
         let record = &mut found[*record];
         match mine.next() {
             Some((index, slot)) if name(slot) == *record.opcode => {
-                record.at = Some(index as u64 * SLOT_BYTES)
+                record.at = Some(index as u64 * SLOT_BYTES);
             }
             other => {
                 let other = other.map_or("none left".into(), |(index, slot)| {

@@ -66,6 +66,7 @@ pub(super) fn remark_source(storage: &mut Storage<'_>, from: &Elements) -> Resul
 }
 
 /// Remarks the first result that binary32 does not hold, given those of binary64. `first` is the index of the first of them in the tensor.
+#[expect(clippy::float_cmp, reason = "whether digits were lost")]
 pub(super) fn remark_results(
     storage: &mut Storage<'_>,
     element: ElementType,

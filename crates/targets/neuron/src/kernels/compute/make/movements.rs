@@ -102,7 +102,7 @@ impl Maker<'_> {
         }
         let first = |address: u32| OnChip::at(address).map_or(0, |at| at.partition);
         let (read, written) = (first(i.src().address), first(i.dst().address));
-        if read != written || read as usize % COUNTED_PARTITIONS != 0 {
+        if read != written || !(read as usize).is_multiple_of(COUNTED_PARTITIONS) {
             return Err(Fault::unsupported(format!(
                 "from partition {read} to {written} is not supported, only from a multiple of {COUNTED_PARTITIONS} to the same"
             )));
