@@ -81,6 +81,7 @@ fn estimate(engine: &str, line: &str, elements: u32) -> f64 {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the errors are what people run it for")]
 fn instructions_that_gave_no_figure_take_about_as_long_as_on_trainium_2() {
     let mut errors = Vec::new();
     let mut table = String::new();
