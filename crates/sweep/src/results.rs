@@ -51,7 +51,7 @@ impl Results {
     pub(crate) fn new(
         axes: Vec<(String, Cells)>,
         columns: &[String],
-        rows: Vec<Row>,
+        rows: &[Row],
         origin: Origin,
     ) -> Results {
         let runs = rows.iter().map(|row| row.run).collect();

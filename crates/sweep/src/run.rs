@@ -74,7 +74,7 @@ pub fn run(
         shard: request.shard,
         runs: count,
     };
-    Ok(Results::new(axes, &plan.columns, rows, of))
+    Ok(Results::new(axes, &plan.columns, &rows, of))
 }
 
 /// Everything that the runs of a plan read, by name, so that they can be made where those files are not.

@@ -1,7 +1,7 @@
 //! NEFFs through the command line: measured profiles, integers that lose digits.
 
 use crate::support::{done, run};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[test]
 fn a_neff_is_compared_with_a_profile_of_the_hardware() {

@@ -64,11 +64,10 @@ impl Base {
         for value in list {
             let is_number = matches!(value, Value::Whole(_) | Value::Number(_));
             match own {
-                Some(Json::Array(_)) if matches!(value, Value::Text(_)) => {}
+                Some(Json::Array(_) | Json::String(_)) if matches!(value, Value::Text(_)) => {}
                 Some(Json::Array(_)) => {
                     return wrong("two whole numbers, such as 4x4,", &value.text());
                 }
-                Some(Json::String(_)) if matches!(value, Value::Text(_)) => {}
                 Some(Json::String(_)) => return wrong("text", &value.text()),
                 _ if is_number => {}
                 _ => return wrong("a number", &format!("\"{}\"", value.text())),

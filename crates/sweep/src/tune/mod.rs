@@ -92,7 +92,7 @@ pub fn run(
         runs: count,
     };
     let columns = COLUMNS.map(str::to_owned);
-    let results = Results::new(axes, &columns, rows, origin);
+    let results = Results::new(axes, &columns, &rows, origin);
     results.with_front(space.front.clone())
 }
 
@@ -231,7 +231,7 @@ struct Best<'r> {
     networks: &'r [Ready],
     /// Machines of a network.
     each: u64,
-    best: Mutex<Vec<Option<f64>>>,
+    found: Mutex<Vec<Option<f64>>>,
 }
 
 impl<'r> Best<'r> {
@@ -245,13 +245,13 @@ impl<'r> Best<'r> {
             column,
             networks,
             each,
-            best: Mutex::new(vec![None; networks.len()]),
+            found: Mutex::new(vec![None; networks.len()]),
         }
     }
 
     /// The best with this row, as text.
     fn told(&self, row: &Row) -> String {
-        let mut best = self.best.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut best = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let of = &mut best[(row.run / self.each) as usize];
         let found = row.values.get(self.column).copied().flatten();
         *of = [*of, found].into_iter().flatten().reduce(f64::min);

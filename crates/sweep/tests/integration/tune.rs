@@ -82,7 +82,7 @@ fn a_point_is_what_schedule_finds() {
     let reading = Reading {
         batch: 1,
         precision: None,
-        shapes: Default::default(),
+        shapes: std::collections::BTreeMap::default(),
     };
     let (front, _) = reading
         .read(&std::fs::read(network()).unwrap(), &|_| None)
