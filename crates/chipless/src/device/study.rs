@@ -278,17 +278,18 @@ impl<'r> Study<'r> {
             }
             for fifo in &program.fifos {
                 let (whose, count) = if fifo.is_shared {
-                    ("the device's", fifo.block.on_device(f))
+                    ("the device", fifo.block.on_device(f))
                 } else {
-                    (
-                        "the program's own tiles'",
-                        fifo.block.of_tiles(f, program.tiles),
-                    )
+                    ("the program's tiles", fifo.block.of_tiles(f, program.tiles))
                 };
                 if u64::from(fifo.number) >= count {
+                    let kind = fifo.block.name().replace('_', " ");
+                    let range = match count.checked_sub(1) {
+                        Some(last) => format!("0 to {last}"),
+                        None => "there are none".to_owned(),
+                    };
                     let text = format!(
-                        "expected one of {whose} {count} {} FIFOs (numbered from 0), found {}",
-                        fifo.block.name().replace('_', " "),
+                        "expected a {kind} FIFO of {whose} ({range}), found {}",
                         fifo.number
                     );
                     return Err(self.mistake(rules::SYNTHETIC.at(program.span.place(), text)));

@@ -24,7 +24,10 @@ pub(super) fn advice(
         format!(
             ". The program takes integers: quantise the array by the scale of this input, or round it, and pass it as {element}"
         )
-    } else if same_type && elements(found).is_some() && elements(found) == elements(shape) {
+    } else if same_type
+        && found != shape
+        && elements(found).is_some_and(|n| elements(shape) == Some(n))
+    {
         format!(
             ". It has as many elements: numpy.reshape(x, {shape:?}) gives it this shape, if they are in this order"
         )

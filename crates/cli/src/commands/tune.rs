@@ -15,7 +15,7 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The networks (ONNX); with --merge, the Parquet files of shards.
+    /// The networks (ONNX); with --merge, the files of shards.
     #[arg(required = true, value_name = "NET.onnx")]
     files: Vec<PathBuf>,
     /// The machines, and how networks are scheduled on them.

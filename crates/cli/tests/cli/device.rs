@@ -297,7 +297,7 @@ fn workloads_run_and_their_mistakes_are_placed() {
     assert!(
         code == 2
             && err.contains("workload-synthetic")
-            && err.contains("(0 to 11: 6 for each tile)"),
+            && err.contains("a link agent FIFO of the program's tiles (0 to 11), found 12"),
         "{err}"
     );
     fs::write(

@@ -239,7 +239,8 @@ fn a_directory_that_is_not_there_or_takes_no_file_is_named() {
         fs::write(&blocked, OLD).expect("written");
         let line = line
             .replace("{}/plan", "PLAN")
-            .replace("{}/kernels", "KERNELS");
+            .replace("{}/kernels", "KERNELS")
+            .replace("{}/space", "SPACE");
         let put = |text: &str| {
             arguments(text, &blocked)
                 .into_iter()
@@ -248,6 +249,7 @@ fn a_directory_that_is_not_there_or_takes_no_file_is_named() {
                     let inputs = around.path().display();
                     word.replace("PLAN", &format!("{inputs}/plan"))
                         .replace("KERNELS", &format!("{inputs}/kernels"))
+                        .replace("SPACE", &format!("{inputs}/space"))
                         .into()
                 })
                 .collect::<Vec<OsString>>()

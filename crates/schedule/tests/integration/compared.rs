@@ -2,7 +2,7 @@
 
 use crate::onnx::{Graph, Node};
 use crate::{machine, options};
-use chipless_schedule::compare::{Comparison, Inputs, compare};
+use chipless_schedule::compare::{Comparison, Inputs, compare, prepare};
 use chipless_schedule::emit::{Written, searched};
 use chipless_schedule::front::Front;
 use chipless_schedule::import::Shapes;
@@ -32,7 +32,8 @@ fn compared(front: &Front, float: &Front, given: &Inputs) -> Result<Comparison, 
     let of = (&front.network, &machine());
     let never = AtomicBool::new(false);
     let found = searched(&written, of, &options(40, 1, 1, 1), &never, &mut |_| {});
-    compare((front, &written, &found.unwrap().1.text), float, given, 5)
+    let prepared = prepare(front, Some(float.clone()), given, 5)?;
+    compare(&prepared, &found.unwrap().1.text)
 }
 
 fn half(graph: Graph) -> Front {

@@ -78,8 +78,8 @@ const OPERATORS: &[(&str, &str, &str)] = &[
 /// The section of the page about them.
 pub(super) fn section(page: &mut String) {
     page.push_str(
-        "\n## Operators of KLR and calls of NKI\n\nWhich instructions kernels become, and whether Chipless executes them. Of instructions that are listed, the byte layout \
-         or the meaning is not public, or public for a part of the fields only; a functional run refuses them by name. Of `nc_n_gather` not even the opcode is.\n\n\
+        "\n## Operators of KLR and calls of NKI\n\nWhich instructions kernels become, and whether Chipless executes them. Of instructions that are listed, we found \
+         no public source of the whole byte layout and the meaning (searched until November 2026); a functional run refuses them by name. Of `nc_n_gather` we found no opcode either.\n\n\
          | KLR operator | NKI call | opcode | Chipless | evidence |\n|---|---|---|---|---|\n",
     );
     for (operator, call, name) in OPERATORS {
