@@ -293,3 +293,25 @@ def test_shards_make_the_same_file(tmp_path):
     code, _, err = command("sweep", str(plan), "-o", str(tmp_path / "command.parquet"))
     assert code == 0 and "11 runs" in err
     assert (tmp_path / "command.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+
+
+def test_machines_are_tuned_in_shards_as_by_the_command(tmp_path):
+    space = tmp_path / "space.yaml"
+    mesh = pathlib.Path("fixtures/schedule/mesh2x2.json").resolve()
+    space.write_text(f"version: 1\nbase: {mesh}\nmachine: {{dram.bytes_per_cycle: [2, 8]}}\nschedule: {{trees: 5}}\n")
+    network = "fixtures/schedule/small.onnx"
+    chipless.tune(network, space, tmp_path / "whole.parquet")
+    parts = [tmp_path / f"{index}.parquet" for index in (1, 2)]
+    for part in parts:
+        chipless.tune([network], space, part, shard=(int(part.stem), 2), jobs=1)
+    chipless.merge(parts, tmp_path / "merged.parquet")
+    code, _, err = command("tune", network, "--space", str(space), "-o", str(tmp_path / "command.parquet"))
+    assert code == 0, err
+    whole = (tmp_path / "whole.parquet").read_bytes()
+    assert whole == (tmp_path / "merged.parquet").read_bytes() == (tmp_path / "command.parquet").read_bytes()
+    table = importlib.import_module("pyarrow.parquet").read_table(tmp_path / "whole.parquet").to_pydict()
+    assert table["dram.bytes_per_cycle"] == [2, 8] and any(table["front"])
+    with pytest.raises(ValueError, match="i from 1"):
+        chipless.tune(network, space, tmp_path / "x.parquet", shard=(3, 2))
+    with pytest.raises(FileNotFoundError):
+        chipless.tune(network, tmp_path / "none.yaml", tmp_path / "x.parquet")

@@ -36,3 +36,15 @@ def test_a_killed_node_changes_nothing(tmp_path):
         ray.shutdown()
         cluster.shutdown()
     assert (tmp_path / "ray.parquet").read_bytes() == (tmp_path / "one.parquet").read_bytes()
+
+
+def test_machines_are_tuned_on_a_cluster_as_here(tmp_path):
+    import chipless.ray
+
+    space = tmp_path / "space.yaml"
+    mesh = pathlib.Path("fixtures/schedule/mesh2x2.json").resolve()
+    space.write_text(f"version: 1\nbase: {mesh}\nmachine: {{dram.bytes_per_cycle: [2, 8]}}\nschedule: {{trees: 5}}\n")
+    network = str(pathlib.Path("fixtures/schedule/small.onnx").resolve())
+    chipless.tune(network, space, tmp_path / "one.parquet")
+    chipless.ray.tune(network, space, tmp_path / "ray.parquet", shards=2)
+    assert (tmp_path / "ray.parquet").read_bytes() == (tmp_path / "one.parquet").read_bytes()
