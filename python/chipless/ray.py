@@ -101,7 +101,8 @@ def _on_cluster(
         shared = ray.put(carried)
 
         def make(carried: Any, index: tuple[int, int]) -> bytes:
-            return getattr(_native, shard)(carried, index, num_cpus)
+            made: bytes = getattr(_native, shard)(carried, index, num_cpus)
+            return made
 
         task = ray.remote(num_cpus=num_cpus, max_retries=-1)(make)
         waiting = [task.remote(shared, (index, shards)) for index in range(1, shards + 1)]
