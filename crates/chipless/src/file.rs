@@ -210,16 +210,18 @@ impl OpenDocument<'_> {
     /// # Errors
     /// Machine figures that were given and cannot be set.
     pub fn machine_text(&self) -> Result<Option<String>, Failure> {
-        self.document.machine_text()
+        let own = self.document.own_machine();
+        own.map(|(own, change)| self.options.machine_text(own, change.as_slice()))
+            .transpose()
     }
 
     /// The machine that runs of the program are timed by; `None` where there is none.
     ///
     /// # Errors
-    /// Machine figures that were given and cannot be set.
+    /// A machine file that cannot be read.
     pub fn timed_by(&self) -> Result<Option<TimedBy>, Failure> {
-        let machine = self.document.machine_text()?;
-        Ok(machine.map(|text| self.options.timed_by(&text)))
+        let own = self.document.own_machine();
+        own.map(|(own, _)| self.options.timed_by(own)).transpose()
     }
 
     /// The contract of the file (an `IOSpec`): its own, or that of its program.

@@ -364,16 +364,21 @@ impl Options {
         machine::with_figures(&text, &given, false)
     }
 
-    /// What to say of the machine with this text, which was made with these options.
-    pub(crate) fn timed_by(&self, text: &str) -> TimedBy {
-        let named = self.machine.as_ref().map(|(name, ..)| name.as_str());
+    /// What to say of the machine that these options make of a program's own. The machine itself is not made: each run of a sweep says it.
+    pub(crate) fn timed_by(&self, own: &str) -> Result<TimedBy, Failure> {
+        let given = self.file("machine")?;
+        let (text, named) = match (&self.machine, &given) {
+            (Some((name, text, _)), _) => (*text, Some(name.as_str())),
+            (None, Some(file)) => (file.text()?, Some(file.name.as_str())),
+            (None, None) => (own, None),
+        };
         let calibration = self.value(CALIBRATION.name).filter(|n| *n != OWN_FIGURES);
-        TimedBy {
+        Ok(TimedBy {
             name: machine::name(text).to_owned(),
-            file: named.or_else(|| self.value("machine")).map(str::to_owned),
+            file: named.map(str::to_owned),
             set: self.values("set").map(str::to_owned).collect(),
             calibration: calibration.map(str::to_owned),
-        }
+        })
     }
 
     /// The machine before figures were set, and where it comes from.

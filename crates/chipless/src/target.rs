@@ -107,9 +107,10 @@ pub trait Document: Send + Sync {
         self.lower()
     }
 
-    /// The text of the machine that runs of the program rest on; `None` where there is none.
-    fn machine_text(&self) -> Result<Option<String>, Failure> {
-        Ok(None)
+    /// The file of the program's own machine, and a change of it that the program asks for, as `--set` takes it; `None` where times rest on
+    /// no machine.
+    fn own_machine(&self) -> Option<(&'static str, Option<String>)> {
+        None
     }
 
     /// Why a run can time the program but not compute its values; `None` where it can do both.

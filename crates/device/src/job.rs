@@ -221,7 +221,7 @@ impl Run {
             queues: vec![Place::default(); program.queues.len()],
             fifos: program.fifos.iter().map(|_| Fifo::default()).collect(),
             done: vec![0; program.tasks.len()],
-            left: count + program.lists(),
+            left: count + program.entries(),
             in_flight: 0,
             hanging: 0,
             walking: 0,

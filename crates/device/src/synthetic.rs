@@ -122,7 +122,7 @@ impl Synthetic {
     }
 
     /// Entries for FIFOs.
-    pub fn lists(&self) -> u64 {
+    pub fn entries(&self) -> u64 {
         let push = |task: &&Task| matches!(task.kind, TaskKind::Push(..));
         self.tasks.iter().filter(push).map(|task| task.repeat).sum()
     }

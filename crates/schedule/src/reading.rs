@@ -4,6 +4,15 @@ use crate::front::Front;
 use crate::frontend;
 use crate::import::{self, Shapes};
 use crate::onnx::{self, Beside, Refused};
+use std::path::{Component, Path, PathBuf};
+
+/// Where a file lies that an ONNX file names: beside it, nowhere else. `None`: the name leads elsewhere.
+pub fn beside(network: &Path, name: &str) -> Option<PathBuf> {
+    let mut parts = Path::new(name).components();
+    let is_plain = parts.all(|part| matches!(part, Component::Normal(_)));
+    let folder = network.parent().unwrap_or(Path::new(""));
+    is_plain.then(|| folder.join(name))
+}
 
 /// What numbers are stored as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

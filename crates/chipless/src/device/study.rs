@@ -438,17 +438,18 @@ impl<'r> Study<'r> {
         let (mut alone, mut layers) = (Vec::new(), Vec::new());
         for (number, stream) in setup.streams.iter().enumerate() {
             let mut of_stream = Vec::new();
-            match stream.program {
-                Program::File(program) => of_stream.clone_from(&program.layers),
+            alone.push(match stream.program {
                 Program::Synthetic(program) if !program.layers.is_empty() => {
                     let mut keep = |record: &Record| {
                         of_stream = program.profile(record.tasks.as_deref().unwrap_or_default());
                     };
-                    one_job(&setup, number, &base.figures, Some(&mut keep))?;
+                    one_job(&setup, number, &base.figures, Some(&mut keep))?
                 }
-                Program::Synthetic(_) => {}
+                _ => one_job(&setup, number, &base.figures, None)?,
+            });
+            if let Program::File(program) = stream.program {
+                of_stream.clone_from(&program.layers);
             }
-            alone.push(one_job(&setup, number, &base.figures, None)?);
             layers.push(of_stream);
         }
         let mut refused = None;

@@ -329,9 +329,8 @@ impl Document for Opened<'_> {
         self.document.info()
     }
 
-    fn machine_text(&self) -> Result<Option<String>, Failure> {
-        let (own, named) = self.own_machine();
-        self.options.machine_text(own, named.as_slice()).map(Some)
+    fn own_machine(&self) -> Option<(&'static str, Option<String>)> {
+        Some(self.machine_of_dialect())
     }
 
     fn times_only(&self) -> Option<&'static str> {
@@ -404,7 +403,7 @@ impl Document for Opened<'_> {
                 "weights are random (seed {seed}); --weights DIR gives real ones"
             ));
         }
-        let by = self.options.timed_by(self.own_machine().0);
+        let by = self.options.timed_by(self.machine_of_dialect().0)?;
         if by.file.is_none() {
             lowered.notes.push(format!(
                 "a schedule does not name its machine: its times are by \"{}\", which is built in. For those of another, pass `--machine mesh.json`, the mesh that `chipless schedule` took",
@@ -423,7 +422,7 @@ impl Document for Opened<'_> {
 
 impl Opened<'_> {
     /// The machine of the dialect, and the bandwidth that the file's name says.
-    fn own_machine(&self) -> (&'static str, Option<String>) {
+    fn machine_of_dialect(&self) -> (&'static str, Option<String>) {
         let is_spec = self.document.schedule.dialect == Dialect::Spec;
         let bandwidth = self
             .document
@@ -437,7 +436,7 @@ impl Opened<'_> {
 
     /// The machine that was given, or the file's own.
     fn machine(&self) -> Result<Machine, Failure> {
-        let (own, named) = self.own_machine();
+        let (own, named) = self.machine_of_dialect();
         self.options.machine(own, named.as_slice(), Machine::parse)
     }
 
@@ -480,10 +479,8 @@ impl Document for OpenedAssembly<'_> {
         self.assembly.info()
     }
 
-    fn machine_text(&self) -> Result<Option<String>, Failure> {
-        self.options
-            .machine_text(own_machine("spec"), &[])
-            .map(Some)
+    fn own_machine(&self) -> Option<(&'static str, Option<String>)> {
+        Some((own_machine("spec"), None))
     }
 
     fn raw(&self) -> Node {

@@ -137,8 +137,8 @@ impl Document for Opened<'_> {
         chipless_neuron::info(&self.neff)
     }
 
-    fn machine_text(&self) -> Result<Option<String>, Failure> {
-        self.options.machine_text(self.own_machine(), &[]).map(Some)
+    fn own_machine(&self) -> Option<(&'static str, Option<String>)> {
+        Some((self.machine_of_architecture(), None))
     }
 
     fn raw(&self) -> Node {
@@ -222,7 +222,7 @@ type Lower<'p> =
 
 impl Opened<'_> {
     /// The machine file of the program's architecture, or the one that stands in for it.
-    fn own_machine(&self) -> &'static str {
+    fn machine_of_architecture(&self) -> &'static str {
         let own = self.neff.architecture.machine();
         let name = own.map_or_else(|| STAND_IN.to_owned(), |machine| machine.name);
         let mut machines = MACHINES.iter();
@@ -240,7 +240,7 @@ impl Opened<'_> {
         }
         let machine = self
             .options
-            .machine(self.own_machine(), &[], Machine::parse)?;
+            .machine(self.machine_of_architecture(), &[], Machine::parse)?;
         let mut lowered = lower(&self.neff, &machine, &self.options.limits)
             .map_err(|finding| Failure::program(vec![*finding]))?;
         chipless_neuron::attach_labels(&self.neff, &mut lowered.program);

@@ -157,7 +157,7 @@ impl<'f> Opened<'f> {
                 .map_err(|error| Failure::misuse("--kernel", error))?;
         }
         Ok(chipless_npu::Options {
-            machine: options.machine(self.own_machine(), &[], Machine::from_toml)?,
+            machine: options.machine(self.machine_of_generation(), &[], Machine::from_toml)?,
             kernels,
             limits: options.limits.clone(),
             names: options
@@ -170,7 +170,7 @@ impl<'f> Opened<'f> {
     }
 
     /// The machine file of the program's generation.
-    fn own_machine(&self) -> &'static str {
+    fn machine_of_generation(&self) -> &'static str {
         let generation = self.document.generation();
         let (_, text) =
             chipless_npu::MACHINES[generation.map_or(0, |generation| generation.machine)];
@@ -237,8 +237,8 @@ impl Document for Opened<'_> {
         self.document.info()
     }
 
-    fn machine_text(&self) -> Result<Option<String>, Failure> {
-        self.options.machine_text(self.own_machine(), &[]).map(Some)
+    fn own_machine(&self) -> Option<(&'static str, Option<String>)> {
+        Some((self.machine_of_generation(), None))
     }
 
     fn raw(&self) -> Node {

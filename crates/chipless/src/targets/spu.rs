@@ -182,8 +182,8 @@ impl Document for Read<'_> {
         self.file.info()
     }
 
-    fn machine_text(&self) -> Result<Option<String>, Failure> {
-        self.options.machine_text(MACHINE, &[]).map(Some)
+    fn own_machine(&self) -> Option<(&'static str, Option<String>)> {
+        Some((MACHINE, None))
     }
 
     fn raw(&self) -> Node {

@@ -454,14 +454,10 @@ fn shapes(given: &[String]) -> Result<Shapes, Failure> {
         .collect()
 }
 
-/// A file that an ONNX file names: it lies beside it, nowhere else.
+/// The bytes of a file that an ONNX file names.
 fn beside(network: &Path, name: &str) -> Option<Vec<u8>> {
-    let is_plain = Path::new(name)
-        .components()
-        .all(|c| matches!(c, std::path::Component::Normal(_)));
-    let directory = network.parent().unwrap_or(Path::new(""));
-    let file = is_plain.then(|| files::open(&directory.join(name)).ok());
-    Some(file.flatten()?.to_vec())
+    let file = files::open(&reading::beside(network, name)?).ok();
+    Some(file?.to_vec())
 }
 
 fn network(arguments: &Arguments, batch: i64) -> Result<Front, Failure> {

@@ -40,7 +40,7 @@ pub(super) struct Sharded {
     shard: Shard,
     /// Join the files of all shards into one.
     #[arg(long, conflicts_with_all = ["shard", "jobs", "restart"])]
-    pub(super) merge: bool,
+    merge: bool,
     /// Number of threads. Default: one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -56,6 +56,26 @@ impl Sharded {
     /// Whether it is about all runs.
     pub(super) fn is_whole(&self) -> bool {
         self.shard == Shard::WHOLE
+    }
+
+    /// Makes results, or merges those of the files, and writes them. Their journal is needed no more then.
+    pub(super) fn written(
+        &self,
+        files: &[PathBuf],
+        output: &Path,
+        make: impl FnOnce() -> Result<Results, Failure>,
+    ) -> Result<Results, Failure> {
+        let Some(form @ (Form::Csv | Form::Parquet)) = Form::of(&output.to_string_lossy()) else {
+            let text = format!(
+                "expected a name that ends in .parquet or .csv, found {}",
+                output.display()
+            );
+            return Err(Failure::misuse("--output", text));
+        };
+        let results = if self.merge { merge(files)? } else { make()? };
+        files::write(output, &[&results.write(form)])?;
+        forget(output);
+        Ok(results)
     }
 
     /// With the journal beside the output.
@@ -100,13 +120,7 @@ Exit status: 0 all runs were made (what went wrong in one is in its row), 2 the 
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (output, sharded) = (&arguments.output, &arguments.sharded);
-    let form = form(output)?;
-    let results = if sharded.merge {
-        merge(&arguments.files)?
-    } else {
-        sweep(arguments)?
-    };
-    written(output, &results, form)?;
+    let results = sharded.written(&arguments.files, output, || sweep(arguments))?;
     if let Some((a, b)) = &arguments.pareto {
         let front = pareto(&results, &[a, b], None)?;
         terminal::print(&front.text(&results))?;
@@ -116,25 +130,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     said(output, &results, sharded);
     Ok(Exit::Done)
-}
-
-/// The form of the results.
-pub(super) fn form(output: &Path) -> Result<Form, Failure> {
-    if let Some(form @ (Form::Csv | Form::Parquet)) = Form::of(&output.to_string_lossy()) {
-        return Ok(form);
-    }
-    let text = format!(
-        "expected a name that ends in .parquet or .csv, found {}",
-        output.display()
-    );
-    Err(Failure::misuse("--output", text))
-}
-
-/// Writes results; their journal is needed no more.
-pub(super) fn written(output: &Path, results: &Results, form: Form) -> Result<(), Failure> {
-    files::write(output, &[&results.write(form)])?;
-    forget(output);
-    Ok(())
 }
 
 /// Says how many rows were written.
@@ -181,7 +176,7 @@ fn sweep(arguments: &Arguments) -> Result<Results, Failure> {
     Ok(results)
 }
 
-pub(super) fn merge(paths: &[PathBuf]) -> Result<Results, Failure> {
+fn merge(paths: &[PathBuf]) -> Result<Results, Failure> {
     let mut shards = Vec::new();
     for path in paths {
         let name = path.display().to_string();

@@ -1,6 +1,6 @@
 //! `chipless tune`
 
-use super::sweep::{Sharded, form, merge, said, written};
+use super::sweep::{Sharded, said};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::progress::Bar;
@@ -58,13 +58,7 @@ Exit status: 0 all points were made (what went wrong in one is in its row), 2 th
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (output, sharded) = (&arguments.output, &arguments.sharded);
-    let form = form(output)?;
-    let results = if sharded.merge {
-        merge(&arguments.files)?
-    } else {
-        tuned(arguments)?
-    };
-    written(output, &results, form)?;
+    let results = sharded.written(&arguments.files, output, || tuned(arguments))?;
     let names: Vec<&str> = results.front().iter().map(String::as_str).collect();
     // A shard has no front: its points are few of many.
     if !names.is_empty() && sharded.is_whole() {
@@ -84,7 +78,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 fn tuned(arguments: &Arguments) -> Result<Results, Failure> {
     let (sharded, output) = (&arguments.sharded, &arguments.output);
-    let path = arguments.space.as_deref().unwrap_or(output);
+    let Some(path) = &arguments.space else {
+        return Err(Failure::misuse("--space", "expected a space, found none"));
+    };
     let space = Space::read(&path.display().to_string(), &files::read_text(path)?)?;
     if !sharded.is_whole() && (arguments.svg.is_some() || arguments.report.is_some()) {
         let text = "expected no --svg and no --report: the front is made when shards are merged";

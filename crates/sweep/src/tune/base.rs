@@ -49,9 +49,7 @@ impl Base {
         let read = Machine::read(&with.to_string());
         let is_read = is_set && !read.is_ok_and(|(_, unknown)| unknown.contains(&figure.name));
         if !is_read || own.is_some_and(Json::is_object) {
-            let mut known = Vec::new();
-            leaves(&self.json, "", &mut known);
-            return Err(unknown(space, figure, &known));
+            return Err(unknown(space, figure));
         }
         let wrong = |expected: &str, found: &str| {
             let text = format!("expected {expected} for {}, found {found}", figure.name);
@@ -149,21 +147,4 @@ fn set(json: &mut Json, path: &str, value: Json) -> bool {
         at = next;
     }
     false
-}
-
-/// Paths of everything that is no object.
-fn leaves(json: &Json, path: &str, into: &mut Vec<String>) {
-    match json.as_object() {
-        Some(object) => {
-            for (key, value) in object {
-                let path = if path.is_empty() {
-                    key.clone()
-                } else {
-                    format!("{path}.{key}")
-                };
-                leaves(value, &path, into);
-            }
-        }
-        None => into.push(path.to_owned()),
-    }
 }

@@ -23,7 +23,7 @@ use chipless_schedule::machine::Machine;
 use chipless_schedule::model::Objective;
 use chipless_schedule::network::Network;
 use chipless_schedule::price::{Price, RETICLE};
-use chipless_schedule::search;
+use chipless_schedule::{reading, search};
 use space::COLUMNS;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -118,14 +118,10 @@ pub fn carry(
 fn open(space: &Space, name: &str, files: &AnyFiles) -> Result<(Ready, Vec<u8>), Failure> {
     let wrong = |error: &dyn std::fmt::Display| Failure::unreadable(name, error);
     let bytes = files.open(name).map_err(|error| wrong(&error))?;
-    let folder = Path::new(name).parent().unwrap_or(Path::new(""));
-    // A file that an ONNX file names lies beside it, nowhere else.
     let beside = |file: &str| {
-        let mut parts = Path::new(file).components();
-        let is_plain = parts.all(|part| matches!(part, std::path::Component::Normal(_)));
-        let path = folder.join(file).to_string_lossy().into_owned();
-        let found = is_plain.then(|| files.open(&path).ok());
-        Some(found.flatten()?.to_vec())
+        let path = reading::beside(Path::new(name), file)?;
+        let found = files.open(&path.to_string_lossy()).ok();
+        Some(found?.to_vec())
     };
     let (front, _) = space
         .reading

@@ -5,6 +5,7 @@ use crate::sample::{Sample, Value, Values};
 use chipless::spu::yaml::{self, Node};
 use chipless::{Failure, FailureKind, suggest};
 use chipless_schedule::import::Shapes;
+use chipless_schedule::mesh::FIELDS;
 use chipless_schedule::model::Objective;
 use chipless_schedule::price::{Memory, Process};
 use chipless_schedule::reading::{Precision, Reading};
@@ -240,8 +241,8 @@ fn front(reader: Reader<'_>, node: &Node) -> Result<Vec<String>, Failure> {
 }
 
 /// Refuses a figure that a machine file does not have.
-pub(super) fn unknown(space: &Space, figure: &Dimension, known: &[String]) -> Failure {
-    let hint = suggest::hint(&figure.name, known.iter().map(String::as_str));
+pub(super) fn unknown(space: &Space, figure: &Dimension) -> Failure {
+    let hint = suggest::hint(&figure.name, FIELDS.iter().map(|field| field.key));
     let text = format!(
         "expected a key of the machine file (docs/scheduling.md), such as dram.bytes_per_cycle, found \"{}\"{hint}",
         figure.name

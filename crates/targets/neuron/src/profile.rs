@@ -42,8 +42,8 @@ struct Summary {
 /// An instruction as the profiler saw it.
 #[derive(Debug, Deserialize)]
 struct Record {
-    #[serde(alias = "engine")]
-    label: String,
+    label: Option<String>,
+    engine: Option<String>,
     subgraph: Option<String>,
     compiler_pc: Option<u64>,
     compiler_opcode: Option<String>,
@@ -91,7 +91,8 @@ impl Record {
     }
 
     fn engine(&self) -> Option<Engine> {
-        let label = self.label.to_ascii_lowercase();
+        let label = self.label.as_ref().or(self.engine.as_ref())?;
+        let label = label.to_ascii_lowercase();
         let known = [
             ("tensor", Engine::Pe),
             ("scalar", Engine::Act),

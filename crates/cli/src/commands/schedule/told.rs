@@ -24,11 +24,7 @@ impl Told {
     }
 
     pub(super) fn say(&mut self, progress: &Progress) {
-        let score = |energy: f64, delay: f64| match self.objective {
-            Objective::Edp => energy * delay,
-            Objective::Delay => delay,
-            Objective::Energy => energy,
-        };
+        let score = |energy: f64, delay: f64| self.objective.of(energy, delay);
         let unit = match self.objective {
             Objective::Edp => "pJ cycles",
             Objective::Delay => "cycles",

@@ -22,7 +22,7 @@ fn instructions_find_their_slots_and_times_their_unit() {
         format!(
             r#"{{"summary":[{{"total_time":{total}}}],"instruction":[
             {{"label":"Vector","opcode":"COPY","compiler_pc":2,"timestamp":{second},"duration":{long},"nki_source_location":"k.py:9"}},
-            {{"label":"Vector","opcode":"MEMSET","compiler_pc":1,"timestamp":{first},"duration":{short}}},
+            {{"label":"Vector","engine":"Vector","opcode":"MEMSET","compiler_pc":1,"timestamp":{first},"duration":{short}}},
             {{"label":"qSyncIO0","opcode":"DMA","timestamp":0,"duration":1}}]}}"#
         )
     };

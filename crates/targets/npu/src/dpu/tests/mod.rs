@@ -8,4 +8,5 @@ mod cases;
 mod limits;
 mod random;
 mod reference;
+mod stencil;
 mod zeros;
