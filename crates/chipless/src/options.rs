@@ -7,6 +7,7 @@ use crate::target::Target;
 use crate::targets;
 use chipless_model::Limits;
 use chipless_report::TimedBy;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
@@ -364,18 +365,20 @@ impl Options {
         machine::with_figures(&text, &given, false)
     }
 
-    /// What to say of the machine that these options make of a program's own. The machine itself is not made: each run of a sweep says it.
+    /// What to say of the machine that these options make of a program's own. The machine itself is
+    /// not made: each run of a sweep says it.
     pub(crate) fn timed_by(&self, own: &str) -> Result<TimedBy, Failure> {
-        let given = self.file("machine")?;
-        let (text, named) = match (&self.machine, &given) {
-            (Some((name, text, _)), _) => (*text, Some(name.as_str())),
-            (None, Some(file)) => (file.text()?, Some(file.name.as_str())),
-            (None, None) => (own, None),
+        let (text, named) = match &self.machine {
+            Some((name, text, _)) => (Cow::Borrowed(*text), Some(name.clone())),
+            None => match self.file("machine")? {
+                Some(file) => (Cow::Owned(file.text()?.to_owned()), Some(file.name)),
+                None => (Cow::Borrowed(own), None),
+            },
         };
         let calibration = self.value(CALIBRATION.name).filter(|n| *n != OWN_FIGURES);
         Ok(TimedBy {
-            name: machine::name(text).to_owned(),
-            file: named.map(str::to_owned),
+            name: machine::name(&text).to_owned(),
+            file: named,
             set: self.values("set").map(str::to_owned).collect(),
             calibration: calibration.map(str::to_owned),
         })
