@@ -87,8 +87,8 @@ pub fn recognize(name: &str, bytes: &[u8]) -> Option<&'static dyn Target> {
     })
 }
 
-/// What a file is that should have been a network, and what to do about it; `None` where it may be a damaged one.
-pub fn instead_of_network(name: &str, bytes: &[u8]) -> Option<String> {
+/// What a file is that should have been a network or a text, and what to do about it; `None` where it may be a damaged one.
+pub fn kind_of(name: &str, bytes: &[u8]) -> Option<String> {
     if let Some(target) = recognize(name, bytes) {
         return Some(format!("a compiled program of target {}", target.name()));
     }

@@ -46,7 +46,7 @@ pub(crate) fn slot(
             line.back_to(before);
             let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
             return Err(line.error(format!(
-                "{word} has no field `{key}`; {} are its fields",
+                "{word} has no field `{key}`; {} are its fields, and waits are written `$S[8]>=16`",
                 names.join(", ")
             )));
         }
@@ -320,6 +320,11 @@ fn events(slot: &mut Slot, is_raw: bool, line: &mut Line<'_>) -> Result<(), Asse
             let second: [u8; 8] = zerocopy::transmute!(pair(line)?);
             slot.bytes_mut()[0x20..0x28].copy_from_slice(&second);
         }
+        if line.rest().starts_with("$S[") {
+            return Err(line.error(
+                "an instruction has one wait and one signal: put a further wait into an EVENT_SEMAPHORE in front of it",
+            ));
+        }
         return Ok(());
     }
     let mut all = Vec::new();
@@ -559,7 +564,11 @@ mod tests {
                 76,
                 "ends with the semaphore",
             ),
-            ("NOP $S[1]>=1 $S[2]>=2 $S[3]>=3", 23, "the end of the line"),
+            (
+                "NOP $S[1]>=1 $S[2]>=2 $S[3]>=3",
+                23,
+                "an instruction has one wait and one signal",
+            ),
         ] {
             let error = parse(text).expect_err(text);
             assert_eq!(error.column, column, "{error}");

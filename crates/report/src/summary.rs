@@ -273,14 +273,18 @@ impl Run<'_, '_> {
             let names = widest(changes.iter().map(|change| &*change.change));
             for WhatIf {
                 change,
+                was,
                 latency_ns,
                 speedup,
             } in changes
             {
                 let time = Time::from_ns(*latency_ns);
+                let was = was.as_ref().map_or_else(String::new, |was| {
+                    format!("  {}", paint.dim(format_args!("was {was}")))
+                });
                 let _ = writeln!(
                     out,
-                    "  {change:names$}  {time:>9}  {}",
+                    "  {change:names$}  {time:>9}  {}{was}",
                     why::speed(*speedup)
                 );
             }

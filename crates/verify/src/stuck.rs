@@ -243,6 +243,9 @@ fn starved(program: &Program<'_>, stuck: &Stuck) -> Finding {
             Some(sum) if sum > 0 => finding.hint(format!(
                 "Let it wait for {name} ≥ {sum} or less, or add the signal that is missing."
             )),
+            _ if wait.condition == Condition::Lit => finding.hint(format!(
+                "Set the producer count of {name} to the number of tasks that signal it in this use, or remove the wait."
+            )),
             _ => finding.hint(format!(
                 "Remove the wait for {waited}, or let a task that runs before it signal {name}."
             )),

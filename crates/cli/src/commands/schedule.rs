@@ -482,7 +482,7 @@ fn network(arguments: &Arguments, batch: i64) -> Result<Front, Failure> {
     let bytes = files::open(path).map_err(|error| wrong(&error))?;
     let beside = |name: &str| beside(path, name);
     let (front, note) = reading.read(&bytes, &beside).map_err(|error| {
-        match chipless::instead_of_network(&path.to_string_lossy(), &bytes) {
+        match chipless::kind_of(&path.to_string_lossy(), &bytes) {
             Some(found) => wrong(&format_args!("expected an ONNX model, found {found}")),
             None => wrong(&error),
         }
