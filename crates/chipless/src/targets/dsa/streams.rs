@@ -124,7 +124,7 @@ fn of_length(graph: &Graph, options: &Options) -> Vec<Given<'static>> {
         let fits =
             length > 0 && length.is_multiple_of(lanes) && bytes <= options.limits.memory_bytes;
         fits.then(|| Given {
-            name: node.name.to_string(),
+            name: node.name.clone(),
             element: unsigned(port.width),
             shape: vec![length / lanes, lanes],
             bytes: vec![0; bytes as usize].into(),

@@ -82,7 +82,8 @@ impl Workload {
             // Without a branch the channels are compared many at once.
             let pixel = |pixel: &[bool]| {
                 let each = pixel.iter().zip(&used);
-                each.fold(false, |any, (doubtful, used)| any | (doubtful & used))
+                let both = each.map(|(doubtful, used)| u8::from(*doubtful) & u8::from(*used));
+                both.fold(0, |any, one| any | one) != 0
             };
             let pixels: Vec<bool> = window.doubtful.chunks(window.channels).map(pixel).collect();
             self.spread(&pixels, 1, |position, _| {
