@@ -214,8 +214,8 @@ opcodes! {
     0x79 "EMBEDDING_UPDATE" Raw G Any V2 V5 Listed Quoted "";
     0x7a "LOAD_POOL_ARGUMENT" Raw G Any V2 V5 Listed Quoted "";
     0x7b "TENSOR_DEQUANTIZE" Raw G Any V2 V5 Listed Quoted "";
-    0x7c "CROSS_LANE_REDUCE" Raw G Any V2 V5 Listed Quoted "";
-    0x7d "CROSS_LANE_REDUCE_BITVEC" Raw G Any V2 V5 Listed Quoted "";
+    0x7c "CROSS_LANE_REDUCE" CrossLaneReduce G StateBuffer V2 V5 Executed Quoted "partition by partition; the order of the hardware is not guaranteed";
+    0x7d "CROSS_LANE_REDUCE_BITVEC" CrossLaneReduce G StateBuffer V2 V5 Executed Quoted "";
     0x7e "IOTA" Iota G StateBuffer V2 V5 Executed Quoted "";
     0x7f "DROPOUT" Dropout V Any V2 V5 Executed Quoted "";
     0x81 "JPEG_DECODE" Raw G Any V3 V5 Listed Quoted "no longer maintained";

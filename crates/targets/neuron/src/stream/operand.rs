@@ -1,6 +1,6 @@
 //! What an instruction reads and writes on the chip, and what a transfer moves.
 
-use super::formats::Kind;
+use super::formats::{Kind, ONE_PARTITION};
 use super::{
     DmaSide, DmaTarget, OnChip, PARTITION_STRIDE, PARTITIONS, Scalars, Slot, Space, Tensor,
 };
@@ -105,7 +105,10 @@ impl Slot {
                 address,
                 steps,
                 counts,
-                partitions: self.bytes()[usize::from(partitions)],
+                partitions: match partitions {
+                    ONE_PARTITION => 1,
+                    at => self.bytes()[usize::from(at)],
+                },
             });
         }
         operands

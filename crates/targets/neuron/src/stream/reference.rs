@@ -1,6 +1,6 @@
 //! docs/neuron-opcodes.md, made from the tables that decode.
 
-use super::formats::{Code, FORMATS, Kind};
+use super::formats::{Code, FORMATS, Kind, ONE_PARTITION};
 use super::operators;
 use super::{ALU_OPERATIONS, ELEMENT_CODES, Generation, OPCODES, Operands};
 use std::fmt::Write;
@@ -174,12 +174,16 @@ fn what(kind: Kind) -> String {
             element,
             partitions,
         } => format!(
-            "tensor of {dimensions} dimensions, {}; type {}, partitions `{partitions:02x}`",
+            "tensor of {dimensions} dimensions, {}; type {}, {}",
             match direction {
                 chipless_model::Direction::Read => "read",
                 chipless_model::Direction::Write => "written",
             },
-            place(element)
+            place(element),
+            match partitions {
+                ONE_PARTITION => "one partition".to_owned(),
+                at => format!("partitions `{at:02x}`"),
+            }
         ),
         Kind::Generator => "base, four steps, four numbers".to_owned(),
         Kind::Element(_) => "element type".to_owned(),

@@ -242,3 +242,116 @@ fn indices_of_what_is_not_zero_come_with_their_number() {
     let elsewhere = NONZERO.replace("int32@0x6000", "int32@0x806000");
     assert!(refused("pool", &elsewhere).contains("partition"));
 }
+
+const REDUCE: &str = "CROSS_LANE_REDUCE dst=fp32@0x6000[1,0,0,0][3,1,1,1] src=fp32@0x4000[2,0,0,0][3,1,1,1] op=add axis=partitions scale=0 channels=32";
+
+/// Writes a number to each of six words of the first 32 partitions, and gives those that the source walks, by partition.
+fn numbers(bytes: &mut [u8], of: impl Fn(usize, usize) -> u32) -> Vec<[u32; 3]> {
+    for (partition, word) in (0..32).flat_map(|p| (0..6).map(move |w| (p, w))) {
+        let at = partition * PARTITION + 0x4000 + 4 * word;
+        bytes[at..at + 4].copy_from_slice(&of(partition, word).to_le_bytes());
+    }
+    (0..32).map(|p| [0, 2, 4].map(|w| of(p, w))).collect()
+}
+
+/// The first words at 0x6000 of a partition.
+fn results(bytes: &[u8], partition: usize) -> [u32; 3] {
+    let word = |n: usize| {
+        let at = partition * PARTITION + 0x6000 + 4 * n;
+        u32::from_le_bytes(*bytes[at..].first_chunk().expect("a word"))
+    };
+    [0, 1, 2].map(word)
+}
+
+#[test]
+fn partitions_become_one() {
+    let number = |p: usize, w: usize| ((p * 7 + w * 3) as f32 - 50.0).to_bits();
+    let of = |text: &str| {
+        let mut rows = Vec::new();
+        let (bytes, end) = after("pool", text, |bytes| rows = numbers(bytes, number));
+        assert_eq!(end, Ok(()), "{text}");
+        let columns: Vec<Vec<f32>> = (0..3)
+            .map(|w| rows.iter().map(|row| f32::from_bits(row[w])).collect())
+            .collect();
+        (columns, results(&bytes, 0), results(&bytes, 1))
+    };
+    let untouched = results(&after("pool", "NOP", |_| {}).0, 1);
+    let (columns, sums, next) = of(REDUCE);
+    assert_eq!(
+        sums.map(f32::from_bits).to_vec(),
+        columns.iter().map(|c| c.iter().sum()).collect::<Vec<f32>>()
+    );
+    assert_eq!(next, untouched, "only one partition is written");
+    let average = REDUCE
+        .replace("add", "average")
+        .replace("scale=0", "scale=0.03125");
+    let (columns, means, _) = of(&average);
+    assert_eq!(
+        means.map(f32::from_bits).to_vec(),
+        columns
+            .iter()
+            .map(|c| c.iter().sum::<f32>() / 32.0)
+            .collect::<Vec<f32>>()
+    );
+    let (columns, largest, _) = of(&REDUCE.replace("add", "max"));
+    assert_eq!(
+        largest.map(f32::from_bits).to_vec(),
+        columns
+            .iter()
+            .map(|c| c.iter().copied().fold(f32::MIN, f32::max))
+            .collect::<Vec<f32>>()
+    );
+    // Everything becomes one element.
+    let all = REDUCE
+        .replace("[3,1,1,1] src", "[1,1,1,1] src")
+        .replace("axis=partitions", "axis=all");
+    let (columns, one, _) = of(&all);
+    assert_eq!(
+        f32::from_bits(one[0]),
+        columns.iter().flatten().sum::<f32>()
+    );
+}
+
+#[test]
+fn bits_of_partitions_become_one() {
+    let bits = |p: usize, w: usize| (p as u32).wrapping_mul(0x9e37_79b9).rotate_left(w as u32);
+    let text = REDUCE
+        .replace("REDUCE", "REDUCE_BITVEC")
+        .replace("fp32", "uint32");
+    for (name, fold) in [
+        ("or", (|a, b| a | b) as fn(u32, u32) -> u32),
+        ("and", |a, b| a & b),
+        ("xor", |a, b| a ^ b),
+    ] {
+        let mut rows = Vec::new();
+        let (bytes, end) = after(
+            "pool",
+            &text.replace("op=add", &format!("op={name}")),
+            |bytes| rows = numbers(bytes, bits),
+        );
+        assert_eq!(end, Ok(()), "{name}");
+        let expected = [0, 1, 2].map(|w| rows.iter().map(|row| row[w]).reduce(fold).expect("rows"));
+        assert_eq!(results(&bytes, 0), expected, "{name}");
+    }
+}
+
+#[test]
+fn what_a_reduction_over_partitions_does_not_have_is_refused() {
+    let refused = |text: &str| refused("pool", text);
+    assert!(refused(&REDUCE.replace("op=add", "op=xor")).contains("no operation 5"));
+    assert!(refused(&REDUCE.replace("scale=0", "scale=0.5")).contains("scale 0.5"));
+    assert!(
+        refused(&REDUCE.replace("axis=partitions", "axis=all"))
+            .contains("1 elements are made of each partition, 3 written")
+    );
+    let bits = REDUCE
+        .replace("REDUCE", "REDUCE_BITVEC")
+        .replace("op=add", "op=or");
+    assert!(refused(&bits).contains("integers"));
+    let strange = REDUCE.replace("axis=partitions", "axis=7");
+    assert!(
+        refused(&strange).contains("axis 7"),
+        "{}",
+        refused(&strange)
+    );
+}

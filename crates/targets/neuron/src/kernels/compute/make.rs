@@ -56,6 +56,7 @@ pub(in crate::kernels) fn make(
         Instruction::LoadTable(i) => maker.load_table(i)?,
         Instruction::Gather(i) => maker.gather(i)?,
         Instruction::Nonzero(i) => maker.nonzero(i)?,
+        Instruction::CrossLaneReduce(i) => maker.cross_lane_reduce(i)?,
         Instruction::MatchReplace(i) => maker.match_replace(i)?,
         Instruction::Dropout(i) => maker.dropout(i)?,
         Instruction::Move(i) => maker.move_registers(i)?,

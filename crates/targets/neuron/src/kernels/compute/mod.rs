@@ -15,7 +15,7 @@ mod make;
 mod reduce;
 mod search;
 
-use super::alu::Operation;
+use super::alu::{Group, Operation};
 use super::curve::Function;
 use super::dependence::{Relation, follow};
 use super::integers::{self, is_integer};
@@ -72,6 +72,12 @@ enum Action {
     ReduceBits {
         operation: Operation,
         group: usize,
+    },
+    /// Partitions become one: the elements at the same place of rows of so many, or all of them, each times `scale`.
+    ReducePartitions {
+        operation: Operation,
+        scale: f32,
+        place: Option<usize>,
     },
     /// Running values that begin anew after so many elements.
     Cumulative {
@@ -283,6 +289,10 @@ impl Compute {
                 row: self.length as u64,
             },
             Reduce { group, .. } | ReduceBits { group, .. } => Relation::Group(*group as u64),
+            ReducePartitions { place, .. } => match place {
+                Some(row) => Relation::Place(*row as u64),
+                None => Relation::All,
+            },
             // A register: one word for all of them.
             KeepByNumber { fill, .. } if s == *fill => Relation::All,
             Curve { accumulator, .. } | KeepByIndex { accumulator, .. }
@@ -331,6 +341,13 @@ impl Compute {
         let results: SmallVec<[Results; 2]> = match &self.action {
             IntegerChain(_) | BitChain(_) | ReduceBits { .. } | Select { .. } | TransposeBlocks => {
                 smallvec![Results::Bits(self.on_bits(self.bits(storage)?)?)]
+            }
+            ReducePartitions {
+                operation, place, ..
+            } if operation.group() == Group::Bits => {
+                let (bits, group) = reduce::by_place(*place, &self.bits(storage)?[0]);
+                let reduced = reduce::reduce_bits(*operation, group, &bits, self.width())?;
+                smallvec![Results::Bits(reduced)]
             }
             CopyPredicated => smallvec![self.copy_predicated(storage)?],
             FillPredicated { scalar, reverse } => {
@@ -424,6 +441,15 @@ impl Compute {
                 group,
                 negate,
             } => reduce::reduce(*operation, *group, *negate, &inputs[0])?,
+            ReducePartitions {
+                operation,
+                scale,
+                place,
+            } => {
+                let (mut values, group) = reduce::by_place(*place, &inputs[0]);
+                values.iter_mut().for_each(|value| *value *= scale);
+                reduce::reduce(*operation, group, false, &values)?
+            }
             Cumulative { operation, row } => reduce::cumulative(*operation, *row, &inputs[0])?,
             Scan {
                 start,

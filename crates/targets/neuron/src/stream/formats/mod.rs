@@ -12,7 +12,7 @@
 mod table;
 mod tensor;
 
-pub(super) use table::FormatId;
+pub(super) use table::{FormatId, ONE_PARTITION};
 pub use table::*;
 pub use tensor::{Generator, Tensor};
 
@@ -60,7 +60,7 @@ pub enum Kind {
         direction: Direction,
         /// Where the element type stands.
         element: Code,
-        /// The byte with the number of partitions.
+        /// The byte with the number of partitions; 0 where it is one.
         partitions: u8,
     },
     /// Numbers instead of elements: a signed base, four steps, four counts.

@@ -7,7 +7,7 @@ use chipless_model::Direction;
 
 /// The method of a field.
 macro_rules! get {
-    ($(#[$doc:meta])* $field:ident $at:literal Tensor($dimensions:literal, $direction:expr, $element:expr, $partitions:literal)) => {
+    ($(#[$doc:meta])* $field:ident $at:literal Tensor($dimensions:literal, $direction:expr, $element:expr, $partitions:expr)) => {
         $(#[$doc])* pub fn $field(self) -> Tensor { self.0.tensor($at, $dimensions) }
     };
     ($(#[$doc:meta])* $field:ident $at:literal Generator) => {
@@ -36,7 +36,7 @@ macro_rules! get {
 
 /// The kind of a field.
 macro_rules! kind {
-    (Tensor($dimensions:literal, $direction:expr, $element:expr, $partitions:literal)) => {
+    (Tensor($dimensions:literal, $direction:expr, $element:expr, $partitions:expr)) => {
         Kind::Tensor { dimensions: $dimensions, direction: $direction, element: $element, partitions: $partitions }
     };
     ($kind:ident $(($argument:expr))?) => { Kind::$kind $(($argument))? };
@@ -120,6 +120,8 @@ const ACCUMULATORS: &[&str] = &[
     "zero_and_accumulate",
     "load_and_accumulate",
 ];
+/// In place of the byte with the number of partitions, for a tensor that lies in one.
+pub(in crate::stream) const ONE_PARTITION: u8 = 0;
 /// Which operands are swapped.
 const REVERSED: &[&str] = &["op0", "op1"];
 
@@ -518,6 +520,22 @@ formats! {
         0x28 padding: Signed, Quoted;
         /// Partitions.
         0x0c channels: Byte, Quoted;
+    }
+
+    /// `CROSS_LANE_REDUCE` and its form on bits: many partitions become one.
+    CrossLaneReduce {
+        /// Result, in one partition.
+        0x2c dst: Tensor(4, Write, At(0x21), ONE_PARTITION), Quoted;
+        /// Elements read.
+        0x0c src: Tensor(4, Read, At(0x20), 0x22), Quoted;
+        /// The operation.
+        0x23 op: Choice(&["add", "average", "max", "or", "and", "xor"]), Quoted;
+        /// What becomes one: everything, or the elements at the same place of all partitions.
+        0x24 axis: Choice(&["all", "partitions"]), Quoted;
+        /// Factor of each element of an average.
+        0x28 scale: Value, Quoted;
+        /// Partitions of the source.
+        0x22 channels: Byte, Quoted;
     }
 
     /// `LOAD_MASK_SELECT`: where the partitions of a shuffle come from.
