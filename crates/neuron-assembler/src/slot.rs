@@ -311,6 +311,7 @@ fn events(slot: &mut Slot, is_raw: bool, line: &mut Line<'_>) -> Result<(), Asse
     let (is_transfer, is_event) = match slot.decode() {
         Instruction::Dma(_) => (true, false),
         Instruction::EventSemaphore(_) => (false, true),
+        Instruction::DmaExtension(_) => return Ok(()),
         _ => (false, false),
     };
     if !is_transfer {

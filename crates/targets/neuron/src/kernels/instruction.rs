@@ -3,9 +3,10 @@
 use super::array::{LoadWeights, Matmul};
 use super::compute::{Compute, make};
 use super::dependence::{Relation, follow};
+use super::indexed::form::Form;
 use super::sequencer::{self, Alu};
 use super::{Context, Elements, elements};
-use crate::stream::formats::{Dma, Kind, LoadMask};
+use crate::stream::formats::{Dma, Exchange, Kind, LoadMask};
 use crate::stream::{Details, DmaTarget, ElementCode, Instruction, Opcode, Operand, Slot, Support};
 use chipless_model::access::traffic;
 use chipless_model::{
@@ -101,9 +102,17 @@ impl Effect {
                 Instruction::EventSemaphore(_)
                 | Instruction::Trigger(_)
                 | Instruction::Named(_)
+                | Instruction::CoreBarrier(_)
                 | Instruction::NoOperands(_),
                 [],
             ) => Effect::None,
+            // Its elements go to the other core: that is a task of its own.
+            (Instruction::Exchange(i), [to, from]) => {
+                exchanged(i, to, from)?;
+                chip.elements(from)?;
+                chip.elements(to)?;
+                Effect::None
+            }
             (Instruction::RegisterOperation(i), []) => {
                 Effect::Alu(Box::new(Alu::new(context, slot, i)?))
             }
@@ -111,6 +120,9 @@ impl Effect {
                 sequencer::check(slot, context).map(|()| Effect::None)?
             }
             (Instruction::Dma(i), []) => bounds(i).map(|()| Effect::None)?,
+            (Instruction::DmaExtension(_), []) => {
+                extends(slot, setup, context).map(|()| Effect::None)?
+            }
             (Instruction::LoadMask(i), []) => mask(i).map(|()| Effect::None)?,
             _ => match make(context, slot, setup)? {
                 Some(compute) => Effect::Compute(Box::new(compute)),
@@ -121,7 +133,7 @@ impl Effect {
 }
 
 /// Whether everything that stands in a slot is known, and done.
-fn decoded(slot: &Slot) -> Result<(), Fault> {
+pub(crate) fn decoded(slot: &Slot) -> Result<(), Fault> {
     if let Some(why) = slot.events().find_map(|events| events.refusal()) {
         return Err(Fault::unsupported(why));
     }
@@ -145,7 +157,12 @@ fn bounds(i: Dma<'_>) -> Result<(), Fault> {
     ];
     for (at, name, bound, side) in sides {
         let is_offset = matches!(side.address.target(), DmaTarget::TableRegister { .. });
-        if bound != 0 && (bound & BOUND_COUNTS == 0 || !is_offset) {
+        let is_known = match i.kind() {
+            0 => is_offset,
+            // Of an index, where nobody is told of one that is out of bounds.
+            _ => bound & BOUND_IS_SILENT == 0,
+        };
+        if bound != 0 && (bound & BOUND_COUNTS == 0 || !is_known) {
             return Err(Fault::unsupported(format!(
                 "byte {at:#04x} ({name}) is {bound:#04x}: that is not supported here, only 0 is"
             )));
@@ -156,6 +173,24 @@ fn bounds(i: Dma<'_>) -> Result<(), Fault> {
 
 /// The bit that says that the bound of an address counts; the lowest six bits are the number of its register.
 pub(crate) const BOUND_COUNTS: u8 = 0x80;
+/// The bit that says that nobody is told of an address beyond it.
+const BOUND_IS_SILENT: u8 = 0x40;
+
+/// Whether an extension belongs to a transfer that needs one, and says what it needs.
+fn extends(slot: &Slot, transfer: Option<&Slot>, context: &Context) -> Result<(), Fault> {
+    match transfer.map(Slot::decode) {
+        Some(Instruction::Dma(i)) if i.has_indices() => {
+            Form::of(i, Some(slot), context).map(|_| ())
+        }
+        Some(Instruction::Dma(i)) => Err(Fault::unsupported(format!(
+            "of a transfer of kind {} is not supported, only of those with indices",
+            i.kind()
+        ))),
+        _ => Err(Fault::unsupported(
+            "what it extends is not supported: only transfers with indices are",
+        )),
+    }
+}
 
 /// Whether each partition of a mask may stand there.
 fn mask(i: LoadMask<'_>) -> Result<(), Fault> {
@@ -180,6 +215,32 @@ fn unsupported(opcode: u8) -> String {
         }
         None => format!("opcode {opcode:#04x} is not supported: it has no known name"),
     }
+}
+
+/// Elements of each partition that cores exchange at most.
+const MOST_EXCHANGED: u64 = 256;
+
+/// Whether an exchange is one between two cores, of elements that keep their type.
+fn exchanged(i: Exchange<'_>, to: &Operand, from: &Operand) -> Result<(), Fault> {
+    equal(from, to)?;
+    if from.code != to.code {
+        return Err(Fault::program(
+            "the elements change their type, which an exchange does not",
+        ));
+    }
+    if from.elements() > MOST_EXCHANGED {
+        return Err(Fault::program(format!(
+            "{} elements of each partition, at most {MOST_EXCHANGED} are exchanged",
+            from.elements()
+        )));
+    }
+    if i.cores() != 1 {
+        return Err(Fault::unsupported(format!(
+            "byte 0x20 (cores) is {:#04x}: only exchanges between two cores (1) are supported",
+            i.cores()
+        )));
+    }
+    Ok(())
 }
 
 /// As many elements of each partition are written as read.

@@ -271,7 +271,7 @@ opcodes! {
     0xbc "RANGE_SELECT" RangeSelect V Any V3 V5 Executed Quoted "";
     0xbd "DMA_TRANSPOSE" Raw S Any V3 V5 Listed Quoted "";
     0xbe "GET_SEQUENCE_BOUNDS" Raw G Any V3 V5 Listed Quoted "";
-    0xbf "SB2SB_COLLECTIVE" Raw G Any V3 V5 Listed Quoted "";
+    0xbf "SB2SB_COLLECTIVE" Exchange G StateBuffer V3 V5 Executed Quoted "between two cores; that they wait for each other before and after is assumed";
     0xc1 "PSEUDO_DMA_TRIGGER" Trigger S Any V2 V5 Executed Quoted "";
     0xc2 "PSEUDO_DMA_REARM" Raw S Any V2 V5 Listed Quoted "";
     0xc3 "PSEUDO_DMA_BARRIER" Raw S Any V2 V5 Listed Quoted "";
@@ -295,9 +295,9 @@ opcodes! {
     0xd5 "PSEUDO_SYNC_BARRIER" Raw S Any V2 V5 Listed Quoted "";
     0xd6 "PSEUDO_RANGE_CHECK" Raw S Any V2 V5 Listed Documented "";
     0xd7 "PSEUDO_JPEG_DECODE" Raw S Any V3 V5 Listed Quoted "";
-    0xd8 "PSEUDO_CORE_BARRIER" Raw S Any V2 V5 Listed Quoted "";
+    0xd8 "PSEUDO_CORE_BARRIER" CoreBarrier S Any V2 V5 Executed Quoted "the k-th of each core meet; its own semaphore is left as it is";
     0xd9 "PSEUDO_TRIGGER_COLLECTIVE2" Raw S Any V2 V5 Listed Quoted "";
-    0xda "PSEUDO_EXTENSION" Raw S Any V2 V5 Listed Quoted "";
+    0xda "PSEUDO_EXTENSION" DmaExtension S Any V2 V5 Executed Quoted "of the PSEUDO_DMA_DIRECT2D before it; of others it is not executed";
     0xdb "PSEUDO_CUR_PROCESSING_RANK_ID" Raw S Any V2 V5 Listed Quoted "";
     0xdc "PSEUDO_GID_LOAD" Raw S Any V2 V5 Listed Quoted "";
     0xdd "PSEUDO_BRANCH_PREFETCH_HINT" Raw S Any V2 V5 Listed Quoted "";

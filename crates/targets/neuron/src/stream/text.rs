@@ -171,6 +171,9 @@ impl Text<'_, '_> {
 
     /// Waits and signals: the instruction's own, a second pair behind `&`, and that of a transfer.
     fn events(&mut self) -> fmt::Result {
+        if !self.slot.has_events() {
+            return Ok(());
+        }
         self.pair(self.slot.head.events, "")?;
         self.said.head.events = self.slot.head.events.said();
         match self.slot.decode() {

@@ -268,7 +268,7 @@ impl<'c, 'a> Check<'c, 'a> {
     }
 
     fn fields(&mut self, index: usize, slot: &Slot, operands: &[Operand]) {
-        if slot.head.words != 16 {
+        if slot.head.words != 16 && slot.has_events() {
             self.report(
                 &SLOT_LENGTH,
                 index,
@@ -282,7 +282,9 @@ impl<'c, 'a> Check<'c, 'a> {
             self.report(&EVENT_MODE, index, refusal);
         }
         if let Instruction::Dma(dma) = slot.decode() {
-            return self.dma(index, dma);
+            let member = self.room.instructions;
+            let slots = member.map_or(&[][..], |member| Stream::new(member.bytes).slots);
+            return self.dma(index, dma, slots.get(index + 1));
         }
         for operand in operands {
             self.operand(index, operand);

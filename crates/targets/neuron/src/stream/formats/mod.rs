@@ -12,8 +12,8 @@
 mod table;
 mod tensor;
 
-pub(super) use table::{FormatId, ONE_PARTITION};
 pub use table::*;
+pub(super) use table::{FormatId, ONE_PARTITION};
 pub use tensor::{Generator, Tensor};
 
 use super::{Evidence, SLOT_BYTES, Slot};
@@ -270,8 +270,9 @@ impl Slot {
     /// The first byte that is not 0 although nothing says what it does, or although what it does is not executed.
     pub fn undecoded(&self) -> Option<Undecoded> {
         let (bytes, format) = (self.bytes(), self.format());
-        let strange =
-            |at: &usize| bytes[*at] & !format.executed[*at] != 0 || (*at == 1 && bytes[1] != 0x10);
+        let strange = |at: &usize| {
+            bytes[*at] & !format.executed[*at] != 0 || (*at == 1 && !self.has_length())
+        };
         let at = (0..SLOT_BYTES).find(strange)?;
         let covers = |field: &&Field| {
             let mut bits = [0; SLOT_BYTES];
@@ -286,11 +287,16 @@ impl Slot {
         })
     }
 
+    /// Whether it says that it is as long as it is, where it says how long.
+    const fn has_length(&self) -> bool {
+        self.head.words == 0x10 || !self.has_events()
+    }
+
     /// Whether [`undecoded`](Slot::undecoded) finds nothing, said quickly.
     #[inline]
     pub fn is_decoded(&self) -> bool {
         let (bytes, executed) = (self.bytes(), &self.format().executed);
-        bytes[1] == 0x10
+        self.has_length()
             && bytes
                 .iter()
                 .zip(executed)

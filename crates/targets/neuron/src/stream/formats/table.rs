@@ -17,10 +17,10 @@ macro_rules! get {
         }
     };
     ($(#[$doc:meta])* $field:ident $at:literal Element($code:expr)) => { $(#[$doc])* pub fn $field(self) -> u8 { $code.of(self.0) } };
-    ($(#[$doc:meta])* $field:ident $at:literal Alu) => { $(#[$doc])* pub const fn $field(self) -> u8 { self.0.byte($at) } };
-    ($(#[$doc:meta])* $field:ident $at:literal Byte) => { $(#[$doc])* pub const fn $field(self) -> u8 { self.0.byte($at) } };
-    ($(#[$doc:meta])* $field:ident $at:literal Flags($names:expr)) => { $(#[$doc])* pub const fn $field(self) -> u8 { self.0.byte($at) } };
-    ($(#[$doc:meta])* $field:ident $at:literal Choice($names:expr)) => { $(#[$doc])* pub const fn $field(self) -> u8 { self.0.byte($at) } };
+    ($(#[$doc:meta])* $field:ident $at:literal Alu) => { $(#[$doc])* pub fn $field(self) -> u8 { self.0.byte($at) } };
+    ($(#[$doc:meta])* $field:ident $at:literal Byte) => { $(#[$doc])* pub fn $field(self) -> u8 { self.0.byte($at) } };
+    ($(#[$doc:meta])* $field:ident $at:literal Flags($names:expr)) => { $(#[$doc])* pub fn $field(self) -> u8 { self.0.byte($at) } };
+    ($(#[$doc:meta])* $field:ident $at:literal Choice($names:expr)) => { $(#[$doc])* pub fn $field(self) -> u8 { self.0.byte($at) } };
     ($(#[$doc:meta])* $field:ident $at:literal Signed) => { $(#[$doc])* pub fn $field(self) -> i32 { i32::from_le_bytes(self.0.array($at)) } };
     ($(#[$doc:meta])* $field:ident $at:literal Word) => { $(#[$doc])* pub fn $field(self) -> u32 { u32::from_le_bytes(self.0.array($at)) } };
     ($(#[$doc:meta])* $field:ident $at:literal Value) => { $(#[$doc])* pub fn $field(self) -> u32 { u32::from_le_bytes(self.0.array($at)) } };
@@ -31,7 +31,7 @@ macro_rules! get {
     ($(#[$doc:meta])* $field:ident $at:literal Scalars($element:expr)) => { $(#[$doc])* pub fn $field(self) -> Scalars { zerocopy::transmute!(self.0.array::<18>($at)) } };
     ($(#[$doc:meta])* $field:ident $at:literal SymbolicScalars($element:expr)) => { $(#[$doc])* pub fn $field(self) -> Scalars { zerocopy::transmute!(self.0.array::<18>($at)) } };
     ($(#[$doc:meta])* $field:ident $at:literal Events) => { $(#[$doc])* pub fn $field(self) -> Events { zerocopy::transmute!(self.0.array::<8>($at)) } };
-    ($(#[$doc:meta])* $field:ident $at:literal Completion) => { $(#[$doc])* pub const fn $field(self) -> (u8, u8) { (self.0.byte($at), self.0.byte($at + 1)) } };
+    ($(#[$doc:meta])* $field:ident $at:literal Completion) => { $(#[$doc])* pub fn $field(self) -> (u8, u8) { (self.0.byte($at), self.0.byte($at + 1)) } };
 }
 
 /// The kind of a field.
@@ -626,6 +626,26 @@ formats! {
         0x20 registers: Array(32), Quoted;
     }
 
+    /// `PSEUDO_CORE_BARRIER`: the engine waits for one of each other core of the logical core.
+    CoreBarrier {
+        /// Which barrier: the same number on all cores.
+        0x0c id: Word, Quoted;
+        /// The semaphore that the runtime takes for it.
+        0x10 semaphore: Word, Quoted;
+    }
+
+    /// `SB2SB_COLLECTIVE`: elements of each core go to the other.
+    Exchange {
+        /// Elements written, in the other core.
+        0x30 dst: Tensor(3, Write, At(0x0d), 0x21), Quoted;
+        /// Elements read.
+        0x10 src: Tensor(3, Read, At(0x0c), 0x21), Quoted;
+        /// Cores that exchange elements.
+        0x20 cores: Choice(&["one", "two", "four", "eight"]), Quoted;
+        /// Partitions.
+        0x21 channels: Byte, Quoted;
+    }
+
     /// `EVENT_SEMAPHORE` and `NOP`: wait and signal, nothing else.
     EventSemaphore {
         /// A second wait and a second signal; both waits must hold.
@@ -651,6 +671,35 @@ formats! {
         0x27 dst_bound: Byte, Assumed;
         /// The semaphore that rises at completion, and by how much: 16 in real programs.
         0x0d completion: Completion, Proven;
+    }
+
+    /// `PSEUDO_EXTENSION`: more of the transfer before it. It has no length, no wait and no signal: its operands begin behind the opcode.
+    DmaExtension {
+        /// Whose rows the indices find: neither bit the source's, `scatter` the destination's, `both` those of both. Then whether an index
+        /// out of bounds is an error, whether indices of the destination may be equal, and the dimensions that indices count in.
+        0x01 flags: Flags(&["scatter", "both", "error", "repeated", "src_y", "src_z", "dst_y", "dst_z"]), Quoted;
+        /// Partitions with indices.
+        0x02 channels: Byte, Quoted;
+        /// What the destination becomes with what it held.
+        0x03 compute: Choice(&["none", "add", "multiply", "max", "min"]), Quoted;
+        /// Address of the first index of a row of the source.
+        0x04 src_index: Bits, Quoted;
+        /// Address of the first index of a row of the destination.
+        0x08 dst_index: Bits, Quoted;
+        /// Bytes that the source has.
+        0x0c src_bytes: Word, Quoted;
+        /// Their high half.
+        0x38 src_bytes_high: Word, Quoted;
+        /// Bytes that the destination has.
+        0x10 dst_bytes: Word, Quoted;
+        /// Their high half.
+        0x3c dst_bytes_high: Word, Quoted;
+        /// Bytes from one row of a tile to the next.
+        0x14 tile_step: Signed, Quoted;
+        /// Rows of a tile.
+        0x18 tile_rows: Byte, Quoted;
+        /// Columns of a tile.
+        0x19 tile_columns: Byte, Quoted;
     }
 
     /// `PSEUDO_DMA_TRIGGER`: starts descriptors of the engine's file.
@@ -679,7 +728,28 @@ formats! {
     Raw {}
 }
 
+impl DmaExtension<'_> {
+    /// Whether indices find the rows of the source, and those of the destination.
+    pub fn by_index(self) -> [bool; 2] {
+        match self.flags() & 3 {
+            0 => [true, false],
+            1 => [false, true],
+            _ => [true, true],
+        }
+    }
+}
+
 impl Dma<'_> {
+    /// Kind of a transfer whose rows indices find.
+    pub const INDIRECT: u8 = 1;
+    /// Kind of one that is transposed besides.
+    pub const GATHER_TRANSPOSE: u8 = 3;
+
+    /// Whether indices find the rows of a side.
+    pub fn has_indices(self) -> bool {
+        matches!(self.kind(), Dma::INDIRECT | Dma::GATHER_TRANSPOSE)
+    }
+
     /// Element type codes of source and destination.
     pub fn codes(self) -> (u8, u8) {
         (At(0x3e).of(self.0), At(0x3f).of(self.0))
