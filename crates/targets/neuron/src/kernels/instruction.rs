@@ -4,6 +4,7 @@ use super::array::{LoadWeights, Matmul};
 use super::compute::{Compute, make};
 use super::dependence::{Relation, follow};
 use super::indexed::form::Form;
+use super::microscaled::Microscaled;
 use super::sequencer::{self, Alu};
 use super::{Context, Elements, elements};
 use crate::stream::formats::{Dma, Exchange, Kind, LoadMask};
@@ -42,6 +43,7 @@ enum Effect {
         value: u32,
         to: Elements,
     },
+    Microscaled(Box<Microscaled>),
     Compute(Box<Compute>),
     Alu(Box<Alu>),
 }
@@ -87,6 +89,12 @@ impl Effect {
             (Instruction::Matmul(i), [to, from]) => {
                 Effect::Matmul(Box::new(Matmul::new(chip, i, to, from)?))
             }
+            (
+                Instruction::LoadWeightsMx(_)
+                | Instruction::MatmulMx(_)
+                | Instruction::QuantizeMx(_),
+                _,
+            ) => Effect::Microscaled(Box::new(Microscaled::new(chip, instruction, &operands)?)),
             (Instruction::Copy(_), [to, from]) => {
                 equal(from, to)?;
                 Effect::Copy {
@@ -275,6 +283,7 @@ impl Kernel for Executed<'_> {
         }
         self.look(|effect| match effect {
             Ok(Effect::Matmul(effect)) => effect.arithmetic(),
+            Ok(Effect::Microscaled(effect)) => effect.arithmetic(),
             Ok(Effect::Compute(effect)) => effect.arithmetic(),
             _ => 0,
         })
@@ -284,6 +293,7 @@ impl Kernel for Executed<'_> {
         self.look(|effect| match effect {
             Ok(Effect::LoadWeights(effect)) => effect.accesses(visit),
             Ok(Effect::Matmul(effect)) => effect.accesses(visit),
+            Ok(Effect::Microscaled(effect)) => effect.accesses(visit),
             Ok(Effect::Copy { from, to }) => {
                 visit(from.read_access());
                 visit(to.write_access());
@@ -325,6 +335,7 @@ impl Kernel for Executed<'_> {
             match effect {
                 Ok(Effect::LoadWeights(effect)) => effect.dependence(doubtful, visit),
                 Ok(Effect::Matmul(effect)) => effect.dependence(doubtful, visit),
+                Ok(Effect::Microscaled(effect)) => effect.dependence(doubtful, visit),
                 Ok(Effect::Copy { from, to }) => follow(from, to, Relation::Each, doubtful, visit),
                 Ok(Effect::Compute(effect)) => effect.dependence(doubtful, visit),
                 Ok(Effect::Alu(effect)) => effect.dependence(doubtful, visit),
@@ -346,6 +357,7 @@ impl Kernel for Executed<'_> {
             Effect::None => Ok(()),
             Effect::LoadWeights(effect) => effect.execute(storage),
             Effect::Matmul(effect) => effect.execute(storage),
+            Effect::Microscaled(effect) => effect.execute(storage),
             Effect::Copy { from, to } => elements::copy(storage, from, to),
             Effect::Fill { value, to } => elements::fill(storage, *value, to),
             Effect::Compute(effect) => effect.execute(storage),
@@ -357,6 +369,7 @@ impl Kernel for Executed<'_> {
         let mut result = |to: &Elements| visit(to.write_access(), to.element);
         self.look(|effect| match effect {
             Ok(Effect::Matmul(effect)) => result(effect.destination()),
+            Ok(Effect::Microscaled(effect)) => effect.destinations().into_iter().for_each(result),
             Ok(Effect::Copy { to, .. } | Effect::Fill { to, .. }) => result(to),
             Ok(Effect::Compute(effect)) => effect.destinations().for_each(result),
             Ok(Effect::None | Effect::LoadWeights(_) | Effect::Alu(_)) | Err(_) => {}

@@ -12,6 +12,7 @@
 //! | [`registers`] | what engines keep from one instruction to the next |
 //! | [`sequencer`] | operations on registers of the sequencers; elements of memory in registers |
 //! | [`transfer`] | what a DMA queue moves: instructions' transfers and descriptors |
+//! | [`microscaled`] | numbers in groups that share a scale: `LDWEIGHTS_MX`, `MATMUL_MX`, `QUANTIZE_MX` |
 //! | [`indexed`] | transfers whose rows indices find |
 //! | [`addressed`] | transfers whose addresses are in registers |
 //! | [`exchange`] | elements that go to another core |
@@ -31,6 +32,7 @@ pub(crate) mod exchange;
 pub(crate) mod indexed;
 pub(crate) mod instruction;
 pub(crate) mod integers;
+mod microscaled;
 pub(crate) mod registers;
 pub(crate) mod sequencer;
 pub(crate) mod transfer;

@@ -265,35 +265,32 @@ impl<'p> EngineLowering<'_, 'p> {
         let (who, engine) = ((index, cores.len()), self.room.engine);
         let met = |place, builder: &mut Builder<'p>| builder.meet(place, who, engine);
         let mut tasks = SmallVec::new();
-        let (start, end) = match slot.decode() {
-            Instruction::CoreBarrier(i) => {
-                let all = met(Place::Barrier(i.id()), builder)?;
-                (all, all)
-            }
-            _ => {
-                let [own, other] = cores else {
-                    return Err(Fault::program(format!(
-                        "elements go to another core, but the program has {}",
-                        cores.len()
-                    )));
-                };
-                let (own, other) = if index == 0 {
-                    (own, other)
-                } else {
-                    (other, own)
-                };
-                let operands = slot.operands();
-                let exchange = Exchange {
-                    slot,
-                    from: own.memory.chip.elements(&operands[1])?,
-                    to: other.memory.chip.elements(&operands[0])?,
-                };
-                let start = met(Place::ExchangeStart, builder)?;
-                let end = met(Place::ExchangeEnd, builder)?;
-                let kernel = builder.kernel(exchange);
-                tasks.push((kernel, start, smallvec![end.arrival()], time));
-                (start, end)
-            }
+        let (start, end) = if let Instruction::CoreBarrier(i) = slot.decode() {
+            let all = met(Place::Barrier(i.id()), builder)?;
+            (all, all)
+        } else {
+            let [own, other] = cores else {
+                return Err(Fault::program(format!(
+                    "elements go to another core, but the program has {}",
+                    cores.len()
+                )));
+            };
+            let (own, other) = if index == 0 {
+                (own, other)
+            } else {
+                (other, own)
+            };
+            let operands = slot.operands();
+            let exchange = Exchange {
+                slot,
+                from: own.memory.chip.elements(&operands[1])?,
+                to: other.memory.chip.elements(&operands[0])?,
+            };
+            let start = met(Place::ExchangeStart, builder)?;
+            let end = met(Place::ExchangeEnd, builder)?;
+            let kernel = builder.kernel(exchange);
+            tasks.push((kernel, start, smallvec![end.arrival()], time));
+            (start, end)
         };
         let own = std::mem::replace(signals, smallvec![start.arrival()]);
         if !own.is_empty() {

@@ -71,7 +71,7 @@ pub(super) fn indexed<'p>(
     let written = destination.bytes().saturating_mul(source.element.bits());
     let are_rows = |elements: &Elements| {
         let row = elements.bytes().checked_div(count as u64).unwrap_or(0);
-        row * count as u64 == elements.bytes() && row * 8 % elements.element.bits() == 0
+        row * count as u64 == elements.bytes() && (row * 8).is_multiple_of(elements.element.bits())
     };
     if read != written || !are_rows(source) || !are_rows(destination) {
         return Err(Fault::program(format!(
@@ -83,12 +83,12 @@ pub(super) fn indexed<'p>(
     let transfer = Indexed {
         slot,
         count,
+        from,
+        to,
         compute,
         bounds_are_kept,
         repeats,
         transposes,
-        from,
-        to,
     };
     Ok(ByIndices { transfer, noted })
 }

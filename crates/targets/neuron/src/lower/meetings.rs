@@ -58,7 +58,7 @@ impl Met {
     }
 }
 
-impl<'p> Builder<'p> {
+impl Builder<'_> {
     /// The next time that a core of so many comes to a place, with an engine.
     ///
     /// # Errors
@@ -96,16 +96,19 @@ impl<'p> Builder<'p> {
     }
 }
 
+/// What a task does, what it waits for, what it signals, how long it takes.
+pub(super) type AfterTask = (KernelId, Met, SmallVec<[Signal; 3]>, Time);
+
 /// What happens when cores have met.
 pub(super) struct After {
     pub(super) piece: PieceId,
     pub(super) location: Location,
-    /// One task after the other: what it does, what it waits for, what it signals, how long it takes.
-    pub(super) tasks: SmallVec<[(KernelId, Met, SmallVec<[Signal; 3]>, Time); 2]>,
+    /// One task after the other.
+    pub(super) tasks: SmallVec<[AfterTask; 2]>,
 }
 
 impl After {
-    pub(super) fn lower<'p>(self, queue: QueueId, builder: &mut Builder<'p>) -> Result<(), Error> {
+    pub(super) fn lower(self, queue: QueueId, builder: &mut Builder<'_>) -> Result<(), Error> {
         let count = self.tasks.len() as u32;
         let mut first = None;
         for (kernel, met, signals, fixed) in self.tasks {

@@ -113,7 +113,7 @@ impl Slot {
     }
 
     /// The byte at a place of the slot.
-    pub(super) fn byte(&self, at: usize) -> u8 {
+    pub(crate) fn byte(&self, at: usize) -> u8 {
         self.bytes()[at]
     }
 }

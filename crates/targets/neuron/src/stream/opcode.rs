@@ -156,8 +156,8 @@ opcodes! {
     0x06 "LDTAGS" Raw P Any V3 V5 Listed Quoted "";
     0x07 "MATMUL_SPARSE" Raw P Any V3 V5 Listed Quoted "";
     0x08 "PE_MANAGE_SEED" Raw P Any V4 V5 Listed Quoted "";
-    0x09 "LDWEIGHTS_MX" Raw P Any V4 V5 Listed Quoted "";
-    0x0a "MATMUL_MX" Raw P Any V4 V5 Listed Quoted "";
+    0x09 "LDWEIGHTS_MX" LoadWeightsMx P Matrix V4 V5 Executed Assumed "";
+    0x0a "MATMUL_MX" MatmulMx P Matrix V4 V5 Executed Assumed "";
     0x21 "ACTIVATE" Activate A Any V2 V5 Executed Quoted "";
     0x22 "ACTIVATE_QUANTIZE" ActivateQuantize A Any V2 V5 Listed Quoted "";
     0x23 "ACTIVATION_TABLE_LOAD" NoOperands A Any V2 V5 NoEffect Proven "loads the set of functions that the engine file names";
@@ -306,7 +306,7 @@ opcodes! {
     0xe0 "SPARSITY_COMPRESS" Raw V Any V4 V5 Listed Quoted "";
     0xe1 "SPARSITY_COMPRESS_TAG" Raw V Any V4 V5 Listed Quoted "";
     0xe2 "RAND2" Raw V Any V4 V5 Listed Quoted "";
-    0xe3 "QUANTIZE_MX" Raw V Any V4 V5 Listed Quoted "";
+    0xe3 "QUANTIZE_MX" QuantizeMx V StateBuffer V4 V5 Executed Quoted "";
     0xe4 "CONV_LUT_LOAD" Raw G Any V3 V5 Listed Quoted "";
     0xe5 "TENSOR_TENSOR_SCAN" ScalarTensorTensor V OneInPsum V2 V5 Executed Quoted "";
     0xe6 "TENSOR_SCALAR_CACHE_CUMULATIVE" TensorScalar V Any V2 V5 Executed Quoted "";

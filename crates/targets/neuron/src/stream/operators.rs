@@ -92,24 +92,14 @@ pub(super) fn section(page: &mut String) {
             .collect();
         let least = |all: &dyn Fn(&Opcode) -> bool| opcodes.iter().all(|opcode| all(opcode));
         let is_executed = least(&|opcode| opcode.support == Support::Executed);
+        let weakest = opcodes.iter().map(|opcode| opcode.evidence).min();
+        let weakest = weakest.unwrap_or(Evidence::Assumed);
         let (of, support, evidence) = match form {
             Form::Kind(kind, support, evidence) => {
                 (format!(" of kind `{kind}`"), *support, *evidence)
             }
-            _ => {
-                let is_known = is_executed && !matches!(form, Form::Unknown);
-                let support = if is_known {
-                    Support::Executed
-                } else {
-                    Support::Listed
-                };
-                let evidence = opcodes.iter().map(|opcode| opcode.evidence).min();
-                (
-                    String::new(),
-                    support,
-                    evidence.unwrap_or(Evidence::Assumed),
-                )
-            }
+            Form::Any if is_executed => (String::new(), Support::Executed, weakest),
+            Form::Any | Form::Unknown => (String::new(), Support::Listed, weakest),
         };
         let names: Vec<String> = opcodes
             .iter()

@@ -3,6 +3,7 @@
 use super::formats::{Code, FORMATS, Kind, ONE_PARTITION};
 use super::operators;
 use super::{ALU_OPERATIONS, ELEMENT_CODES, Generation, OPCODES, Operands};
+use chipless_model::Direction;
 use std::fmt::Write;
 
 const HEAD: &str = "\
@@ -166,6 +167,13 @@ fn place(code: Code) -> String {
     }
 }
 
+fn verb(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "written",
+    }
+}
+
 fn what(kind: Kind) -> String {
     match kind {
         Kind::Tensor {
@@ -175,15 +183,21 @@ fn what(kind: Kind) -> String {
             partitions,
         } => format!(
             "tensor of {dimensions} dimensions, {}; type {}, {}",
-            match direction {
-                chipless_model::Direction::Read => "read",
-                chipless_model::Direction::Write => "written",
-            },
+            verb(direction),
             place(element),
             match partitions {
                 ONE_PARTITION => "one partition".to_owned(),
                 at => format!("partitions `{at:02x}`"),
             }
+        ),
+        Kind::Microscaled {
+            direction,
+            element,
+            partitions,
+        } => format!(
+            "elements in groups with scales, {}; type {}, partitions `{partitions:02x}`",
+            verb(direction),
+            place(element)
         ),
         Kind::Generator => "base, four steps, four numbers".to_owned(),
         Kind::Element(_) => "element type".to_owned(),

@@ -105,7 +105,10 @@ fn signals_of_a_barrier_come_when_all_are_there() {
     ]);
     assert_eq!(outcome(&text).1, Ok(()));
     let found = proof(&text);
-    assert!(found.iter().all(|f| f.starts_with("output-not-written")), "{found:?}");
+    assert!(
+        found.iter().all(|f| f.starts_with("output-not-written")),
+        "{found:?}"
+    );
 }
 
 const EXCHANGE: &str = "SB2SB_COLLECTIVE dst=int16@0x6000[1,0,0][4,1,1] src=int16@0x4000[2,0,0][4,1,1] cores=two channels=2";
@@ -164,7 +167,7 @@ fn cores_exchange_elements() {
     ] {
         match outcome(&exchange(&instruction)).1 {
             Err(Stop::Fault { fault, .. }) => {
-                assert!(fault.message.contains(why), "{}", fault.message)
+                assert!(fault.message.contains(why), "{}", fault.message);
             }
             other => panic!("{instruction}: {other:?}"),
         }

@@ -56,7 +56,7 @@ fn findings(text: &str) -> Vec<String> {
 }
 
 fn table() -> Vec<u8> {
-    (0..2048u32).map(|n| (n * 37 >> 3) as u8).collect()
+    (0..2048u32).map(|n| ((n * 37) >> 3) as u8).collect()
 }
 
 const OUT: &str = "dst=uint8@var[o][8,1][128,1]*8";
@@ -203,7 +203,8 @@ fn rows_add_up_and_change_their_type() {
     assert_eq!(end, Ok(()));
     for row in 0..4 {
         let value = f32::from_le_bytes(*bytes[row * 16..].first_chunk().expect("four"));
-        assert_eq!(value, (0..32).fold(held, |sum, _| sum + 1.0), "{row}");
+        let sum: f32 = (0..32).fold(held, |sum, _| sum + 1.0);
+        assert_eq!(value.to_bits(), sum.to_bits(), "{row}");
     }
     let (bytes, end) = outcome(
         &stream("flags=scatter+repeated compute=max"),

@@ -185,6 +185,7 @@ impl Maker<'_> {
                     steps,
                     counts,
                     partitions,
+                    quadrants: 1,
                 };
                 self.sources.push(self.context.chip.elements(&operand)?);
                 Ok(Value::Partition(self.sources.len() - 1))

@@ -447,7 +447,9 @@ impl Compute {
                 place,
             } => {
                 let (mut values, group) = reduce::by_place(*place, &inputs[0]);
-                values.iter_mut().for_each(|value| *value *= scale);
+                for value in &mut values {
+                    *value *= scale;
+                }
                 reduce::reduce(*operation, group, false, &values)?
             }
             Cumulative { operation, row } => reduce::cumulative(*operation, *row, &inputs[0])?,

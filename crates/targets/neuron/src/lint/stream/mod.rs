@@ -268,7 +268,7 @@ impl<'c, 'a> Check<'c, 'a> {
     }
 
     fn fields(&mut self, index: usize, slot: &Slot, operands: &[Operand]) {
-        if slot.head.words != 16 && slot.has_events() {
+        if !slot.has_length() {
             self.report(
                 &SLOT_LENGTH,
                 index,
@@ -458,7 +458,7 @@ impl<'c, 'a> Check<'c, 'a> {
         let writes = operand.direction == Direction::Write && space == Space::StateBuffer;
         low >= 0
             && high <= i64::from(bytes)
-            && partition + u32::from(operand.partitions) <= PARTITIONS
+            && partition + operand.partitions_across() <= PARTITIONS
             && u64::from(offset).is_multiple_of(size)
             && !(writes && self.kept.iter().any(is_kept))
     }
@@ -466,6 +466,8 @@ impl<'c, 'a> Check<'c, 'a> {
     fn start_partition(&mut self, index: usize, operand: &Operand) {
         let start = OnChip::at(operand.address).map_or(0, |a| a.partition);
         let legal = match operand.partitions {
+            // Which partitions of a quadrant hold scales, their meaning says.
+            _ if operand.role.ends_with("_scales") => true,
             0..=32 => start.is_multiple_of(32),
             33..=64 => start.is_multiple_of(64),
             65.. => start == 0,

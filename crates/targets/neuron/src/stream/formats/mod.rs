@@ -14,7 +14,7 @@ mod tensor;
 
 pub use table::*;
 pub(super) use table::{FormatId, ONE_PARTITION};
-pub use tensor::{Generator, Tensor};
+pub use tensor::{Generator, Microscaled, Tensor};
 
 use super::{Evidence, SLOT_BYTES, Slot};
 use chipless_model::Direction;
@@ -65,6 +65,15 @@ pub enum Kind {
     },
     /// Numbers instead of elements: a signed base, four steps, four counts.
     Generator,
+    /// Elements on the chip in groups that share a scale, see [`Microscaled`].
+    Microscaled {
+        /// Read or written.
+        direction: Direction,
+        /// Where their type stands.
+        element: Code,
+        /// The byte with the number of partitions.
+        partitions: u8,
+    },
     /// An element type code that belongs to no tensor.
     Element(Code),
     /// An operation of the arithmetic units, see [`ALU_OPERATIONS`](super::ALU_OPERATIONS).
@@ -141,6 +150,7 @@ impl Kind {
     pub const fn size(self) -> u8 {
         match self {
             Kind::Tensor { dimensions, .. } => 4 + 4 * dimensions,
+            Kind::Microscaled { .. } => Microscaled::BYTES,
             Kind::Generator => 20,
             Kind::Element(_) => 0,
             Kind::Alu | Kind::Byte | Kind::Flags(_) | Kind::Choice(_) => 1,
@@ -158,6 +168,7 @@ impl Kind {
     pub const fn element(self) -> Option<Code> {
         match self {
             Kind::Tensor { element, .. }
+            | Kind::Microscaled { element, .. }
             | Kind::Element(element)
             | Kind::Side(element)
             | Kind::Scalars(element)
@@ -189,6 +200,9 @@ impl Field {
 /// Tensors of an instruction, at most.
 const MOST_TENSORS: usize = 3;
 
+/// `QUANTIZE_MX`, which has a bit beside its length.
+const QUANTIZE_MX: u8 = 0xe3;
+
 /// Bytes of the head, all of which are decoded.
 const HEAD: usize = 12;
 
@@ -203,7 +217,7 @@ impl Format {
         let mut tensors = ([0; MOST_TENSORS], 0);
         let mut index = 0;
         while index < fields.len() {
-            if let Kind::Tensor { .. } = fields[index].kind {
+            if let Kind::Tensor { .. } | Kind::Microscaled { .. } = fields[index].kind {
                 tensors.0[tensors.1] = index as u8;
                 tensors.1 += 1;
             }
@@ -288,8 +302,10 @@ impl Slot {
     }
 
     /// Whether it says that it is as long as it is, where it says how long.
-    const fn has_length(&self) -> bool {
-        self.head.words == 0x10 || !self.has_events()
+    pub(crate) const fn has_length(&self) -> bool {
+        // The lowest bit says that results saturate, which they never need: scales leave room for the largest.
+        let saturates = self.head.opcode == QUANTIZE_MX && self.head.words == 0x11;
+        self.head.words == 0x10 || saturates || !self.has_events()
     }
 
     /// Whether [`undecoded`](Slot::undecoded) finds nothing, said quickly.
@@ -317,6 +333,11 @@ impl Slot {
         let mut array = [0; N];
         array.copy_from_slice(&self.bytes()[at..at + N]);
         array
+    }
+
+    /// The elements in groups that stand in a slot.
+    pub(crate) fn microscaled(&self, at: u8) -> Microscaled {
+        Microscaled::read(self.array(at.into()))
     }
 
     /// The elements that stand in a slot.

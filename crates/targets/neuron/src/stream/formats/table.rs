@@ -1,6 +1,6 @@
 //! The table of formats, and the macros that make views of it.
 
-use super::{Code, Field, Format, Generator, Kind, Tensor};
+use super::{Code, Field, Format, Generator, Kind, Microscaled, Tensor};
 use crate::stream::{DmaSide, Events, Evidence, Scalars, Slot};
 use Direction::{Read, Write};
 use chipless_model::Direction;
@@ -9,6 +9,9 @@ use chipless_model::Direction;
 macro_rules! get {
     ($(#[$doc:meta])* $field:ident $at:literal Tensor($dimensions:literal, $direction:expr, $element:expr, $partitions:expr)) => {
         $(#[$doc])* pub fn $field(self) -> Tensor { self.0.tensor($at, $dimensions) }
+    };
+    ($(#[$doc:meta])* $field:ident $at:literal Microscaled($direction:expr, $element:expr, $partitions:expr)) => {
+        $(#[$doc])* pub fn $field(self) -> Microscaled { self.0.microscaled($at) }
     };
     ($(#[$doc:meta])* $field:ident $at:literal Generator) => {
         $(#[$doc])* pub fn $field(self) -> Generator {
@@ -38,6 +41,9 @@ macro_rules! get {
 macro_rules! kind {
     (Tensor($dimensions:literal, $direction:expr, $element:expr, $partitions:expr)) => {
         Kind::Tensor { dimensions: $dimensions, direction: $direction, element: $element, partitions: $partitions }
+    };
+    (Microscaled($direction:expr, $element:expr, $partitions:expr)) => {
+        Kind::Microscaled { direction: $direction, element: $element, partitions: $partitions }
     };
     ($kind:ident $(($argument:expr))?) => { Kind::$kind $(($argument))? };
 }
@@ -144,6 +150,50 @@ formats! {
         0x2c row_groups: Flags(&[]), Quoted = 0xf;
         /// Bit for each group of 32 columns.
         0x2d column_groups: Flags(&[]), Quoted = 0xf;
+    }
+
+    /// `LDWEIGHTS_MX`: fills the array with weights in groups that share a scale, last column first.
+    LoadWeightsMx {
+        /// Columns in the order in which they enter the array.
+        0x10 src: Microscaled(Read, At(0x20), 0x26), Quoted;
+        /// Rows of the array: partitions of the source.
+        0x26 rows: Byte, Quoted;
+        /// Columns of the array.
+        0x27 columns: Byte, Quoted;
+        /// Bit for each group of 32 rows.
+        0x2c row_groups: Flags(&[]), Quoted = 0xf;
+        /// Bit for each group of 32 columns.
+        0x2d column_groups: Flags(&[]), Quoted = 0xf;
+    }
+
+    /// `MATMUL_MX`: streams data in groups that share a scale through the array into PSUM.
+    MatmulMx {
+        /// Sums in PSUM.
+        0x30 dst: Tensor(3, Write, At(0x28), 0x27), Quoted;
+        /// The moving data.
+        0x10 src: Microscaled(Read, At(0x20), 0x26), Quoted;
+        /// Rows of the array: partitions of the source.
+        0x26 rows: Byte, Quoted;
+        /// Columns of the array: partitions of the destination.
+        0x27 columns: Byte, Quoted;
+        /// As for `MATMUL`.
+        0x2b sums: Flags(&["start", "stop", "accumulate"]), Quoted;
+        /// Bit for each group of 32 rows.
+        0x2c row_groups: Flags(&[]), Quoted = 0xf;
+        /// Bit for each group of 32 columns.
+        0x2d column_groups: Flags(&[]), Quoted = 0xf;
+        /// Region of PSUM that is set to zero.
+        0x2f zero_region: Byte, Quoted refused;
+    }
+
+    /// `QUANTIZE_MX`: gives each group of 8 partitions and 4 elements a scale, and rounds what is left.
+    QuantizeMx {
+        /// The results and their scales.
+        0x30 dst: Microscaled(Write, At(0x23), 0x21), Quoted;
+        /// Four elements for each place. That they are counted one by one is assumed.
+        0x10 src: Tensor(3, Read, At(0x22), 0x21), Assumed;
+        /// Partitions.
+        0x21 channels: Byte, Quoted;
     }
 
     /// `MATMUL`: streams data through the array into PSUM.

@@ -142,7 +142,7 @@ impl Maker<'_> {
         let (operation, scale) = match (self.opcode, i.op()) {
             (CROSS_LANE_REDUCE, 1) => (Operation::Add, factor),
             // Only an average says what the factor does.
-            (_, op) if factor != 0.0 && factor != 1.0 => {
+            (_, op) if !matches!(factor, 0.0 | 1.0) => {
                 return Err(Fault::unsupported(format!(
                     "scale {factor} with operation {op} is not supported, only 0 or 1 is"
                 )));
