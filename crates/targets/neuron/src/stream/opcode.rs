@@ -254,7 +254,7 @@ opcodes! {
     0xa6 "NOTIFY" Raw S Any V2 V5 Listed Quoted "";
     0xa7 "MOVE" Move S Any V2 V5 Executed Quoted "";
     0xa8 "ALU_OP" RegisterOperation S Any V2 V5 Executed Quoted "";
-    0xa9 "COMPARE_BRANCH" Raw S Any V2 V5 Listed Quoted "";
+    0xa9 "COMPARE_BRANCH" CompareBranch S Any V2 V5 Listed Quoted "which place a target names is not public";
     0xaa "TENSOR_LOAD" RegisterMemory S Any V2 V5 Executed Quoted "";
     0xab "TENSOR_STORE" RegisterMemory S Any V2 V5 Executed Quoted "";
     0xb0 "EVENT_SEMAPHORE_RANGE_CLEAR" Raw S Any V2 V5 Listed Quoted "";
@@ -310,10 +310,10 @@ opcodes! {
     0xe4 "CONV_LUT_LOAD" Raw G Any V3 V5 Listed Quoted "";
     0xe5 "TENSOR_TENSOR_SCAN" ScalarTensorTensor V OneInPsum V2 V5 Executed Quoted "";
     0xe6 "TENSOR_SCALAR_CACHE_CUMULATIVE" TensorScalar V Any V2 V5 Executed Quoted "";
-    0xe7 "INDIRECT_COPY" Raw G Any V2 V5 Listed Quoted "";
+    0xe7 "INDIRECT_COPY" IndirectCopy G StateBuffer V2 V5 Executed Quoted "";
     0xe8 "COPY_PREDICATED_SCALAR" CopyPredicatedScalar V Any V2 V5 Executed Quoted "";
     0xe9 "DVE_READ_INDICES" Memset V Any V3 V5 Listed Quoted "";
-    0xea "SELECT_REDUCE" ScalarTensorTensor V OneInPsum V2 V5 Listed Quoted "";
+    0xea "SELECT_REDUCE" ScalarTensorTensor V OneInPsum V2 V5 Executed Assumed "src0 is the predicate, imm stands where it does not hold";
     0xf0 "EXTENDED_INST" Raw G Any V2 V5 Listed Quoted "";
     0xf1 "DMA_GATHER_TRANSPOSE" Raw G Any V3 V5 Listed Quoted "";
     0xf2 "NONZERO_WITH_COUNT" Nonzero G StateBuffer V3 V5 Executed Quoted "of partitions 0, 16, 32 and so on; what it writes to others is not public: they keep what they held";

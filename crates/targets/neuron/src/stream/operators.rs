@@ -22,6 +22,10 @@ instruction headers):
 |---|---|
 | `dma_transpose` without indices | how the 16 rows of a tile lie in its destination: the header has a step between tiles, none within |
 | `sendrecv` by DMA | how an address names the state buffer of the other core. The barrier that it uses is executed |
+| loops and branches | which place of the stream a target names. Two readings of the vendor's compiler and runtime agree on every other byte of `COMPARE_BRANCH`; of the target one says that it is a place in the stream, the other that the runtime finds a `PSEUDO_BRANCH_LABEL` by it, and labels of compiled programs hold no number |
+
+Of what is executed, these are weaker than their opcode: in what order `LDWEIGHTS_MX` takes columns and scales is as with `LDWEIGHTS`; `SELECT_REDUCE` puts its number where the
+predicate does not hold, as the documentation says, while a reading of the firmware takes those elements to stay.
 ";
 
 /// Which form of an opcode.

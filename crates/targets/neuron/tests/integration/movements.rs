@@ -353,3 +353,103 @@ fn what_a_reduction_over_partitions_does_not_have_is_refused() {
         refused(&strange)
     );
 }
+
+const RUNS: &str = "INDIRECT_COPY dst=uint16@0x6000[1,0,0,0][80,1,1,1] index=0x20005000 data=0x4000 data_type=uint16 size=200 elements=80 run=4 channels=48";
+
+/// Writes the 20 indices of each 16 partitions: one in each before the second in the first.
+fn shared_indices(of: impl Fn(usize, usize) -> u16) -> impl FnOnce(&mut [u8]) {
+    move |bytes| {
+        for (core, n) in (0..3).flat_map(|c| (0..20).map(move |n| (c, n))) {
+            let at = (core * 16 + n % 16) * PARTITION + 0x5000 + n / 16 * 2;
+            bytes[at..at + 2].copy_from_slice(&of(core, n).to_le_bytes());
+        }
+    }
+}
+
+#[test]
+fn partitions_of_a_core_share_indices() {
+    let of = |core: usize, n: usize| ((core * 61 + n * 29) % 197) as u16;
+    let before = after("pool", "NOP", shared_indices(of)).0;
+    let (bytes, end) = after("pool", RUNS, shared_indices(of));
+    assert_eq!(end, Ok(()));
+    for (partition, n) in (0..48).flat_map(|p| (0..20).map(move |n| (p, n))) {
+        let row = partition * PARTITION;
+        let from = row + 0x4000 + 2 * usize::from(of(partition / 16, n));
+        let to = row + 0x6000 + 8 * n;
+        assert_eq!(bytes[to..to + 8], before[from..from + 8], "{partition} {n}");
+    }
+    let beyond = 48 * PARTITION + 0x6000;
+    assert_eq!(bytes[beyond..beyond + 160], before[beyond..beyond + 160]);
+}
+
+#[test]
+fn what_a_copy_by_indices_does_not_have_is_refused() {
+    let changed = |from: &str, to: &str| refused("pool", &RUNS.replace(from, to));
+    assert!(changed("run=4", "run=3").contains("runs of 3"));
+    assert!(changed("elements=80", "elements=76").contains("76 elements"));
+    assert!(changed("channels=48", "channels=40").contains("40 partitions"));
+    assert!(changed("data_type=uint16", "data_type=uint32").contains("one type"));
+    assert!(changed("0x20005000", "0x5000").contains("without bit 29"));
+    assert!(changed("size=200", "size=65736").contains("scattered"));
+    assert!(changed("run=4", "run=4 scattered=1").contains("scattered"));
+    let end = after(
+        "pool",
+        RUNS,
+        shared_indices(|_, n| if n == 19 { 198 } else { 0 }),
+    )
+    .1;
+    assert!(
+        format!("{end:?}").contains("index 198 names elements up to 202 of 200"),
+        "{end:?}"
+    );
+}
+
+const SELECT: &str = "SELECT_REDUCE dst=fp32@0x6000[1,0][6,1] src0=uint8@0x5000[1,0][6,1] src1=fp32@0x4000[1,0][6,1] op0=bypass op1=max imm=-3.5 imm_type=fp32 channels=2";
+
+/// The selected elements of two partitions, and the largest of each.
+fn selected(text: &str) -> Vec<[f32; 7]> {
+    let stream = format!(
+        "{text} accumulator=zero_and_accumulate\nDVE_READ_ACCUMULATOR dst=fp32@0x7000[1][1] elements=1 channels=2"
+    );
+    let (bytes, end) = after("dve", &stream, |bytes| {
+        for (partition, n) in (0..2).flat_map(|p| (0..6).map(move |n| (p, n))) {
+            let row = partition * PARTITION;
+            bytes[row + 0x5000 + n] = ((n + partition) % 3) as u8;
+            let number = (n * 7 % 5) as f32 - 4.0 * partition as f32;
+            bytes[row + 0x4000 + 4 * n..][..4].copy_from_slice(&number.to_le_bytes());
+        }
+    });
+    assert_eq!(end, Ok(()), "{text}");
+    let number = |at: usize| f32::from_le_bytes(*bytes[at..].first_chunk().expect("a number"));
+    let of = |partition: usize| {
+        let row = partition * PARTITION;
+        let mut all = [0; 7].map(|_: i32| number(row + 0x7000));
+        for (n, place) in all[..6].iter_mut().enumerate() {
+            *place = number(row + 0x6000 + 4 * n);
+        }
+        all
+    };
+    (0..2).map(of).collect()
+}
+
+#[test]
+fn a_number_stands_where_the_predicate_does_not_hold() {
+    assert_eq!(
+        selected(SELECT),
+        [
+            [-3.5, 2.0, 4.0, -3.5, 3.0, 0.0, 4.0],
+            [-4.0, -2.0, -3.5, -3.0, -1.0, -3.5, -1.0]
+        ]
+    );
+    let reversed = selected(&format!("{SELECT} reverse=op0"));
+    assert_eq!(reversed[..1], [[0.0, -3.5, -3.5, 1.0, -3.5, -3.5, 1.0]]);
+}
+
+#[test]
+fn what_a_selection_with_a_reduction_does_not_have_is_refused() {
+    let changed = |from: &str, to: &str| refused("dve", &SELECT.replace(from, to));
+    assert!(changed("op1=max", "op1=min").contains("bypass and min"));
+    assert!(changed("src0=uint8", "src0=fp32").contains("expected an integer"));
+    assert!(changed("src1=fp32", "src1=int32").contains("other instructions"));
+    assert!(changed("channels=2", "channels=2 accumulator=zero").contains("command 1"));
+}

@@ -251,6 +251,26 @@ impl Compute {
         Ok(kept)
     }
 
+    pub(super) fn select_number(
+        &self,
+        fill: Value<f32>,
+        reverse: bool,
+        inputs: &[Vec<f32>],
+    ) -> Vec<f32> {
+        let pairs = inputs[0].iter().zip(&inputs[1]).enumerate();
+        let chosen = pairs.map(|(at, (predicate, element))| {
+            let fill = match fill {
+                Value::Constant(fill) => fill,
+                Value::Partition(source) | Value::Tensor(source) => {
+                    inputs[source][at / self.length.max(1)]
+                }
+            };
+            let holds = (*predicate != 0.0) != reverse;
+            if holds { *element } else { fill }
+        });
+        chosen.collect()
+    }
+
     pub(super) fn select(
         &self,
         scalar: Value<u32>,

@@ -127,6 +127,12 @@ enum Action {
         predicate: Value<u32>,
         reverse: bool,
     },
+    /// Elements of the second source where the first is not 0, else a number; or the other way round.
+    SelectReduce {
+        fill: Value<f32>,
+        reverse: bool,
+        accumulator: Option<Accumulator>,
+    },
     /// Elements where the predicate is not 0; the others of the destination stay.
     CopyPredicated,
     /// A scalar where the predicate is not 0, or where it is; the other elements of the destination stay.
@@ -158,6 +164,11 @@ enum Action {
         start: u32,
         mask: u32,
         missing: Option<u32>,
+    },
+    /// Runs of so many elements of the second source, by so many indices that partitions share.
+    CopyRuns {
+        indices: usize,
+        run: usize,
     },
     /// Indices of the elements that are not 0, in every 16th partition, behind them so many of `padding` as there are zeros, then their number.
     Nonzero {
@@ -295,7 +306,11 @@ impl Compute {
             },
             // A register: one word for all of them.
             KeepByNumber { fill, .. } if s == *fill => Relation::All,
-            Curve { accumulator, .. } | KeepByIndex { accumulator, .. }
+            // Partitions share them.
+            CopyRuns { .. } if s == 0 => Relation::All,
+            Curve { accumulator, .. }
+            | KeepByIndex { accumulator, .. }
+            | SelectReduce { accumulator, .. }
                 if d == 0 && accumulator.is_some_and(|a| a.holds(s)) =>
             {
                 return None;
@@ -309,6 +324,7 @@ impl Compute {
             | KeepByNumber { .. }
             | KeepByIndex { .. }
             | Select { .. }
+            | SelectReduce { .. }
             | CopyPredicated
             | FillPredicated { .. }
             | Dropout { .. }
@@ -364,6 +380,13 @@ impl Compute {
                 missing,
             } => {
                 smallvec![self.gather(*elements, (*start, *mask), *missing, storage)?]
+            }
+            CopyRuns { indices, run } => {
+                smallvec![Results::Bits(self.copy_runs(
+                    *indices,
+                    *run,
+                    &self.bits(storage)?
+                )?)]
             }
             Nonzero { offset, padding } => smallvec![self.nonzero(*offset, *padding, storage)?],
             MoveRegisters(values) => move_registers(values, &self.bits(storage)?),
@@ -490,6 +513,17 @@ impl Compute {
                     .transpose()?;
                 values
             }
+            SelectReduce {
+                fill,
+                reverse,
+                accumulator,
+            } => {
+                let values = self.select_number(*fill, *reverse, &inputs);
+                accumulated = accumulator
+                    .map(|a| self.accumulate(a, &inputs, &values))
+                    .transpose()?;
+                values
+            }
             Largest => self.largest(&inputs[0]),
             LoadValues => inputs[0]
                 .chunks(search::VALUES)
@@ -504,6 +538,7 @@ impl Compute {
             | TransposeBlocks
             | Move
             | Gather { .. }
+            | CopyRuns { .. }
             | Nonzero { .. }
             | MoveRegisters(_)
             | CopyPredicated

@@ -1,6 +1,6 @@
 //! The formats of instructions: what each byte of a slot means, in one table.
 //!
-//! The macro `formats!` of `table` makes two things of every row: a view of a slot with a method for each field (what kernels use), and the
+//! The macro `views!` makes two things of every row: a view of a slot with a method for each field (what kernels use), and the
 //! [`Format`] from which the listing ([`Display`](std::fmt::Display) of [`Slot`]), the assembler, the check for bytes that nobody
 //! decodes ([`Slot::undecoded`]) and docs/neuron-opcodes.md come. Which opcode has which format says
 //! [`OPCODES`](super::OPCODES).
@@ -9,15 +9,22 @@
 //! `kernels`. A field that is known but whose meaning is not executed is marked `refused`: a slot in which it is not 0 is refused by
 //! name, like one with a byte that no field covers.
 
+mod engines;
+mod sequencers;
 mod table;
 mod tensor;
+mod views;
 
-pub use table::*;
-pub(super) use table::{FormatId, ONE_PARTITION};
+pub(super) use engines::ONE_PARTITION;
+pub use engines::*;
+pub use sequencers::*;
+pub(super) use table::FormatId;
+pub use table::{FORMATS, Instruction};
 pub use tensor::{Generator, Microscaled, Tensor};
 
 use super::{Evidence, SLOT_BYTES, Slot};
 use chipless_model::Direction;
+use views::{get, kind, views};
 
 /// A format: its fields in the order in which the text form has them.
 #[derive(Debug)]
