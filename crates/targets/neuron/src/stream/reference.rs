@@ -78,7 +78,9 @@ pub fn reference() -> String {
     }
     page.push_str("\nEngines: pe tensor, act scalar, dve vector, pool GpSimd, sp sync. GpSimd never reaches PSUM.\n");
     operators::section(&mut page);
-    page.push_str("\n## Formats\n\nBytes are hexadecimal. A tensor is an address, steps and numbers of elements, innermost first.\n");
+    page.push_str("\n## Formats\n\nBytes are hexadecimal. A tensor is an address, steps and numbers of elements, innermost first. Elements in groups with scales are, \
+        byte by byte: address (4), address of the scales (4), elements (2), step (1), first partition of the scales in their quadrant (1); in the text form\n\
+        `fp8e4@[address,scales,partition][step][elements]`.\n");
     for format in FORMATS.iter().filter(|format| format.name != "Raw") {
         let users = OPCODES.iter().filter(|o| o.format().name == format.name);
         let users: Vec<String> = users.map(|o| format!("`{}`", o.name)).collect();
