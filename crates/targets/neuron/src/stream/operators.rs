@@ -20,7 +20,7 @@ instruction headers):
 
 | call | what is missing |
 |---|---|
-| `dma_transpose` without indices | how the 16 rows of a tile lie in its destination: the header has a step between tiles, none within |
+| `dma_transpose` without indices | what the counts of both sides count, elements or tiles of 16 rows, and what the shapes say that two `MOVE_SHAPE` before it load: the header gives a step between rows of a tile of the source, none of the destination |
 | `sendrecv` by DMA | how an address names the state buffer of the other core. The barrier that it uses is executed |
 | loops and branches | which place of the stream a target names. Two readings of the vendor's compiler and runtime agree on every other byte of `COMPARE_BRANCH`; of the target one says that it is a place in the stream, the other that the runtime finds a `PSEUDO_BRANCH_LABEL` by it, and labels of compiled programs hold no number |
 
