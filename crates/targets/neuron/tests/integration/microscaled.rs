@@ -338,6 +338,8 @@ fn rules_know_them() {
         [""; 0],
         "the last quadrant"
     );
+    let open = tensor.replace("start+stop", "start");
+    assert_eq!(codes([&vector, &open], "trn3"), ["neff-psum-group"]);
     let in_psum = vector.replace("0x6000,0]", "0x2000000,0]");
     assert_eq!(codes([&in_psum, &tensor], "trn3"), ["neff-operand-memory"]);
 }

@@ -200,14 +200,16 @@ impl<'c, 'a> Check<'c, 'a> {
         }
         let mut groups: FxHashMap<_, Last> = FxHashMap::default();
         for (index, slot) in slots.iter().enumerate() {
-            let Instruction::Matmul(i) = slot.decode() else {
-                continue;
+            let sums = match slot.decode() {
+                Instruction::Matmul(i) if i.transpose() == 0 => i.sums(),
+                Instruction::MatmulMx(i) => i.sums(),
+                _ => continue,
             };
             let operands = slot.operands();
-            let Some(destination) = operands.first().filter(|_| i.transpose() == 0) else {
+            let Some(destination) = operands.first() else {
                 continue;
             };
-            let (starts, is_complete) = (i.sums() & 1 != 0, i.sums() & 2 != 0);
+            let (starts, is_complete) = (sums & 1 != 0, sums & 2 != 0);
             let entry = groups.entry((destination.address, destination.steps, destination.counts));
             let known = matches!(entry, Entry::Occupied(_));
             let last = entry.or_insert(Last {
