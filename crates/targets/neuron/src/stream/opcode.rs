@@ -164,7 +164,7 @@ opcodes! {
     0x24 "ACTIVATION_READ_ACCUMULATOR" ReadAccumulator A Any V2 V5 Executed Quoted "";
     0x25 "ACTIVATE2" Raw A Any V4 V5 Listed Quoted "";
     0x26 "ACTIVATE_MULTIPASS" Raw A Any V5 V5 Listed Quoted "";
-    0x30 "EXPONENTIAL" TensorScalar V Any V4 V5 Listed Quoted "runs from NeuronCore-v4 on";
+    0x30 "EXPONENTIAL" TensorScalar V Any V4 V5 Executed Assumed "of src less imm0; the last digits are those of the exact function";
     0x41 "TENSOR_TENSOR" TensorTensor VGA OneInPsum V2 V5 Executed Proven "addition proven, other operations quoted";
     0x42 "TENSOR_REDUCE" Reduce V Any V2 V5 Executed Quoted "in order of the pattern";
     0x43 "TENSOR_SCALAR" TensorScalar VGA Any V2 V5 Executed Quoted "";
@@ -270,7 +270,7 @@ opcodes! {
     0xbb "DMA_INDIRECT" Raw S Any V2 V5 Listed Quoted "";
     0xbc "RANGE_SELECT" RangeSelect V Any V3 V5 Executed Quoted "";
     0xbd "DMA_TRANSPOSE" Raw S Any V3 V5 Listed Quoted "";
-    0xbe "GET_SEQUENCE_BOUNDS" Raw G Any V3 V5 Listed Quoted "";
+    0xbe "GET_SEQUENCE_BOUNDS" SequenceBounds G StateBuffer V3 V5 Executed Quoted "";
     0xbf "SB2SB_COLLECTIVE" Exchange G StateBuffer V3 V5 Executed Quoted "between two cores; that they wait for each other before and after is assumed";
     0xc1 "PSEUDO_DMA_TRIGGER" Trigger S Any V2 V5 Executed Quoted "";
     0xc2 "PSEUDO_DMA_REARM" Raw S Any V2 V5 Listed Quoted "";

@@ -22,6 +22,8 @@ instruction headers):
 |---|---|
 | `dma_transpose` without indices | what the counts of both sides count, elements or tiles of 16 rows, and what the shapes say that two `MOVE_SHAPE` before it load: the header gives a step between rows of a tile of the source, none of the destination |
 | `sendrecv` by DMA | how an address names the state buffer of the other core. The barrier that it uses is executed |
+| random numbers, `activate2` | not looked for |
+| collectives, `Send`, `Recv` | the other chips: Chipless runs one program on one chip |
 | loops and branches | which place of the stream a target names. Two readings of the vendor's compiler and runtime agree on every other byte of `COMPARE_BRANCH`; of the target one says that it is a place in the stream, the other that the runtime finds a `PSEUDO_BRANCH_LABEL` by it, and labels of compiled programs hold no number |
 
 Of the 78 files of the vendor's kernel library (aws-neuron/nki-library, d2ad3a5, without tests) that call `nki.isa`, 47 name nothing but calls that are executed. Of the other 31,
@@ -44,11 +46,11 @@ enum Form {
 /// fields and the opcode's, and off public quotations of the vendor's headers; KLR itself names no opcodes.
 #[rustfmt::skip]
 const OPERATORS: &[(&str, &str, &[&str], Form)] = &[
-    ("Activate", "activation, activation_reduce", &["ACTIVATE"], Form::Any),
-    ("AffineSelect", "affine_select", &["TENSOR_SCALAR_AFFINE_SELECT"], Form::Any),
+    ("Activate, NcActivate", "activation, activation_reduce", &["ACTIVATE"], Form::Any),
+    ("AffineSelect, NcAffineSelect", "affine_select", &["TENSOR_SCALAR_AFFINE_SELECT"], Form::Any),
     ("BatchNormAggregate", "bn_aggr", &["BATCH_NORM_AGGREGATE"], Form::Any),
     ("BatchNormStats", "bn_stats", &["BATCH_NORM_STATS2"], Form::Any),
-    ("Copy", "tensor_copy", &["COPY"], Form::Any),
+    ("Copy, NcCopy", "tensor_copy", &["COPY"], Form::Any),
     ("CopyPredicated", "tensor_copy_predicated", &["COPY_PREDICATED"], Form::Any),
     ("DmaCopy, NcDmaCopy", "dma_copy", &["PSEUDO_DMA_DIRECT2D"], Form::Any),
     ("NcDmaCopy", "dma_copy with indices (oob_mode error or skip)", &["PSEUDO_DMA_DIRECT2D", "PSEUDO_EXTENSION"], Form::Kind("indirect", Support::Executed, Evidence::Assumed)),
@@ -61,7 +63,7 @@ const OPERATORS: &[(&str, &str, &[&str], Form)] = &[
     ("LoadMaskRegister", "nc_stream_shuffle", &["LOAD_MASK_SELECT"], Form::Any),
     ("LoadStationary", "nc_matmul", &["LDWEIGHTS"], Form::Any),
     ("LocalGather, NcLocalGather", "local_gather", &["INDIRECT_COPY"], Form::Any),
-    ("MatMul", "nc_matmul", &["MATMUL"], Form::Any),
+    ("MatMul, NcMatMul", "nc_matmul", &["MATMUL"], Form::Any),
     ("MatchReplace8", "nc_match_replace8", &["MATCH_REPLACE8"], Form::Any),
     ("MatchValueLoad", "nc_find_index8, nc_match_replace8", &["MATCH_VALUE_LOAD"], Form::Any),
     ("Max8", "max8", &["MAX8"], Form::Any),
@@ -70,14 +72,17 @@ const OPERATORS: &[(&str, &str, &[&str], Form)] = &[
     ("NonzeroWithCount", "nonzero_with_count", &["NONZERO_WITH_COUNT"], Form::Any),
     ("QuantizeMX", "quantize_mx", &["QUANTIZE_MX"], Form::Any),
     ("MatMulMX", "nc_matmul_mx", &["LDWEIGHTS_MX", "MATMUL_MX"], Form::Any),
-    ("RangeSelect", "range_select", &["RANGE_SELECT"], Form::Any),
+    ("RangeSelect, NcRangeSelect", "range_select", &["RANGE_SELECT"], Form::Any),
     ("Reciprocal", "reciprocal", &["RECIPROCAL"], Form::Any),
-    ("ScalarTensorTensor", "scalar_tensor_tensor", &["SCALAR_TENSOR_TENSOR"], Form::Any),
+    ("ScalarTensorTensor, NcScalarTensorTensor", "scalar_tensor_tensor", &["SCALAR_TENSOR_TENSOR"], Form::Any),
     ("SelectReduce", "select_reduce", &["SELECT_REDUCE"], Form::Any),
+    ("SequenceBounds", "sequence_bounds", &["GET_SEQUENCE_BOUNDS"], Form::Any),
     ("Shuffle", "nc_stream_shuffle", &["STREAM_SHUFFLE"], Form::Any),
     ("TensorPartitionReduce", "tensor_partition_reduce", &["CROSS_LANE_REDUCE"], Form::Any),
     ("TensorReduce", "tensor_reduce", &["TENSOR_REDUCE"], Form::Any),
     ("TensorScalar", "tensor_scalar", &["TENSOR_SCALAR"], Form::Any),
+    ("TensorScalarCumulative", "tensor_scalar_cumulative", &["TENSOR_SCALAR_CACHE_CUMULATIVE"], Form::Any),
+    ("TensorScalarReduce", "tensor_scalar_reduce", &["TENSOR_SCALAR_CACHE_REDUCE"], Form::Any),
     ("TensorTensor", "tensor_tensor", &["TENSOR_TENSOR"], Form::Any),
     ("TensorTensorScan", "tensor_tensor_scan", &["TENSOR_TENSOR_SCAN"], Form::Any),
     ("Transpose", "nc_transpose on VectorE", &["STREAM_TRANSPOSE"], Form::Any),
@@ -87,6 +92,17 @@ const OPERATORS: &[(&str, &str, &[&str], Form)] = &[
     ("TensorLoad, TensorStore", "register_load, register_store", &["PSEUDO_TENSOR_LOAD", "PSEUDO_TENSOR_STORE"], Form::Any),
     ("RegisterMove, RegisterAluOp", "register_move, register arithmetic", &["MOVE", "ALU_OP"], Form::Any),
     ("CmpBranch", "dynamic loops and branches", &["COMPARE_BRANCH"], Form::Any),
+    ("Exponential", "exponential", &["EXPONENTIAL"], Form::Any),
+    ("Activate2", "activate2", &["ACTIVATE2"], Form::Any),
+    ("Rng", "rng", &["RNG"], Form::Any),
+    ("Rand2", "rand2", &["RAND2"], Form::Any),
+    ("RandGetState", "rand_get_state", &["RAND_GET_STATE"], Form::Any),
+    ("RandSetState", "rand_set_state", &["RAND_SET_STATE"], Form::Any),
+    ("SetRngSeed", "set_rng_seed", &["PSEUDO_SET_RNG_SEED"], Form::Any),
+    ("AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, CollectivePermute and its forms", "collectives of nki", &["PSEUDO_TRIGGER_COLLECTIVE2"], Form::Any),
+    ("Send, Recv", "–", &["PSEUDO_SEND_RECV"], Form::Any),
+    ("CurrentProcessingRankId", "–", &["PSEUDO_CUR_PROCESSING_RANK_ID"], Form::Any),
+    ("ExtendedInst", "–", &["EXTENDED_INST"], Form::Any),
 ];
 
 /// The section of the page about them.

@@ -453,3 +453,100 @@ fn what_a_selection_with_a_reduction_does_not_have_is_refused() {
     assert!(changed("src1=fp32", "src1=int32").contains("other instructions"));
     assert!(changed("channels=2", "channels=2 accumulator=zero").contains("command 1"));
 }
+
+const EXPONENTIAL: &str =
+    "EXPONENTIAL dst=fp32@0x6000[1,0,0][5,1,1] src=fp16@0x4000[1,0,0][5,1,1] imm0=1.5 channels=2";
+
+#[test]
+fn exponentials_add_up() {
+    let element = |partition: usize, n: usize| (n as f32 - 2.0) / 4.0 - partition as f32;
+    let after = |text: &str| {
+        let stream =
+            format!("{text}\nDVE_READ_ACCUMULATOR dst=fp32@0x7000[1][1] elements=1 channels=2");
+        let (bytes, end) = after("dve", &stream, |bytes| {
+            for (partition, n) in (0..2).flat_map(|p| (0..5).map(move |n| (p, n))) {
+                let row = partition * PARTITION;
+                let mut half = [0; 2];
+                chipless_kernels::cast::encode_f32(
+                    chipless_model::ElementType::Float16,
+                    &[element(partition, n)],
+                    chipless_kernels::cast::Rounding::NearestEven,
+                    &mut half,
+                )
+                .expect("a half");
+                bytes[row + 0x4000 + 2 * n..][..2].copy_from_slice(&half);
+                let largest = 0.5 - partition as f32;
+                bytes[row + 0x5000..][..4].copy_from_slice(&largest.to_le_bytes());
+            }
+        });
+        assert_eq!(end, Ok(()), "{text}");
+        let number = |at: usize| f32::from_le_bytes(*bytes[at..].first_chunk().expect("a number"));
+        let of = |partition: usize| {
+            let row = partition * PARTITION;
+            let values: Vec<u32> = (0..5)
+                .map(|n| number(row + 0x6000 + 4 * n).to_bits())
+                .collect();
+            (values, number(row + 0x7000).to_bits())
+        };
+        [of(0), of(1)]
+    };
+    let expected = |less: [f32; 2], start: f32| {
+        [0, 1].map(|p| {
+            let of = |n: usize| f64::from(element(p, n) - less[p]).exp() as f32;
+            let sum = (0..5).map(of).fold(start, |sum, value| sum + value);
+            (
+                (0..5).map(|n| of(n).to_bits()).collect::<Vec<u32>>(),
+                sum.to_bits(),
+            )
+        })
+    };
+    let fresh = format!("{EXPONENTIAL} accumulator=zero_and_accumulate");
+    assert_eq!(after(&fresh), expected([1.5; 2], 0.0));
+    // The largest of each partition, and a sum that goes on from a number.
+    let rows = EXPONENTIAL.replace("imm0=1.5", "imm0=0x5000 imm0_source=address");
+    let loaded = format!("{rows} imm1=2.0 accumulator=load_and_accumulate");
+    assert_eq!(after(&loaded), expected([0.5, -0.5], 2.0));
+    let changed = |rest: &str| refused("dve", &format!("{EXPONENTIAL} {rest}"));
+    assert!(changed("op0=add").contains("beside the exponential"));
+    assert!(changed("imm1=2.0").contains("imm1 without"));
+    assert!(changed("accumulator=zero").contains("command 1"));
+}
+
+const BOUNDS: &str =
+    "GET_SEQUENCE_BOUNDS dst=int32@0x6000[1,0,9][9,1,2] src=int32@0x4000[1,0,0][9,1,1] channels=1";
+
+#[test]
+fn segments_know_where_they_begin_and_end() {
+    // The vendor's own example.
+    let segments = [0, 1, 1, 2, 2, 2, 0, 3, 3];
+    let expected = [[9, 1, 1, 3, 3, 3, 9, 7, 7], [-1, 3, 3, 6, 6, 6, -1, 9, 9]];
+    let word = |bytes: &[u8], at: usize| *bytes[at..].first_chunk().expect("a word");
+    let (bytes, end) = after("pool", BOUNDS, |bytes| {
+        for (n, segment) in segments.iter().enumerate() {
+            bytes[0x4000 + 4 * n..][..4].copy_from_slice(&i32::to_le_bytes(*segment));
+        }
+    });
+    assert_eq!(end, Ok(()));
+    let found = [0, 9].map(|at| {
+        let of = |n: usize| i32::from_le_bytes(word(&bytes, 0x6000 + 4 * (at + n)));
+        std::array::from_fn(of)
+    });
+    assert_eq!(found, expected);
+    // The same as numbers, with a zero of the other sign.
+    let (bytes, end) = after("pool", &BOUNDS.replace("int32", "fp32"), |bytes| {
+        for (n, segment) in segments.iter().enumerate() {
+            let number = if n == 6 { -0.0 } else { *segment as f32 };
+            bytes[0x4000 + 4 * n..][..4].copy_from_slice(&number.to_le_bytes());
+        }
+    });
+    assert_eq!(end, Ok(()));
+    for (n, bound) in expected.iter().flatten().enumerate() {
+        let found = f32::from_le_bytes(word(&bytes, 0x6000 + 4 * n));
+        assert_eq!(found.to_bits(), (*bound as f32).to_bits(), "{n}");
+    }
+    let changed = |from: &str, to: &str| refused("pool", &BOUNDS.replace(from, to));
+    assert!(changed("channels=1", "channels=2").contains("2 partitions"));
+    assert!(changed("[9,1,2]", "[18,1,1]").contains("1 in the highest dimension"));
+    assert!(changed("[9,1,2]", "[9,1,1]").contains("18 elements are made"));
+    assert!(changed("dst=int32", "dst=int16").contains("as int16"));
+}

@@ -62,6 +62,11 @@ enum Action {
         accumulator: Option<Accumulator>,
     },
     Reciprocal,
+    /// `exp(x - less)`
+    Exponential {
+        less: Value<f32>,
+        accumulator: Option<Accumulator>,
+    },
     /// So many elements become one.
     Reduce {
         operation: Operation,
@@ -170,6 +175,8 @@ enum Action {
         indices: usize,
         run: usize,
     },
+    /// Where the run of each element begins, then where it ends.
+    SequenceBounds,
     /// Indices of the elements that are not 0, in every 16th partition, behind them so many of `padding` as there are zeros, then their number.
     Nonzero {
         offset: i32,
@@ -311,6 +318,7 @@ impl Compute {
             Curve { accumulator, .. }
             | KeepByIndex { accumulator, .. }
             | SelectReduce { accumulator, .. }
+            | Exponential { accumulator, .. }
                 if d == 0 && accumulator.is_some_and(|a| a.holds(s)) =>
             {
                 return None;
@@ -321,6 +329,7 @@ impl Compute {
             | BitChain(_)
             | Curve { .. }
             | Reciprocal
+            | Exponential { .. }
             | KeepByNumber { .. }
             | KeepByIndex { .. }
             | Select { .. }
@@ -390,6 +399,11 @@ impl Compute {
             }
             Nonzero { offset, padding } => smallvec![self.nonzero(*offset, *padding, storage)?],
             MoveRegisters(values) => move_registers(values, &self.bits(storage)?),
+            SequenceBounds => {
+                smallvec![Results::Integers(
+                    self.sequence_bounds(&self.bits(storage)?[0])
+                )]
+            }
             Generate(numbers) => smallvec![Results::Integers(self.generate(*numbers))],
             FindIndices => smallvec![Results::Integers(
                 self.find_indices(&self.remarked(storage)?)
@@ -459,6 +473,13 @@ impl Compute {
                 values
             }
             Reciprocal => inputs[0].iter().map(|x| 1.0 / x).collect(),
+            Exponential { less, accumulator } => {
+                let values = self.exponential(*less, &inputs);
+                accumulated = accumulator
+                    .map(|a| self.accumulate(a, &inputs, &values))
+                    .transpose()?;
+                values
+            }
             Reduce {
                 operation,
                 group,
@@ -539,6 +560,7 @@ impl Compute {
             | Move
             | Gather { .. }
             | CopyRuns { .. }
+            | SequenceBounds
             | Nonzero { .. }
             | MoveRegisters(_)
             | CopyPredicated

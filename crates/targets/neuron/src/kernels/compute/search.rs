@@ -155,6 +155,32 @@ impl Compute {
         Ok(values)
     }
 
+    /// For each element the first of the elements equal to it around it, then for each the one behind the last. Elements that are 0 belong to
+    /// none: theirs would begin at the end and end before the start.
+    pub(super) fn sequence_bounds(&self, bits: &[u32]) -> Vec<i64> {
+        let is_float = self.sources[0].element.kind() == Kind::Float;
+        let are_equal = |a: &u32, b: &u32| {
+            if is_float {
+                f32::from_bits(*a).eq(&f32::from_bits(*b))
+            } else {
+                a == b
+            }
+        };
+        let (mut starts, mut ends) = (Vec::new(), Vec::new());
+        for run in bits.chunk_by(are_equal) {
+            let first = starts.len();
+            let (start, end) = if are_equal(&run[0], &0) {
+                (bits.len() as i64, -1)
+            } else {
+                (first as i64, (first + run.len()) as i64)
+            };
+            starts.resize(first + run.len(), start);
+            ends.resize(first + run.len(), end);
+        }
+        starts.extend(ends);
+        starts
+    }
+
     /// Element `j` of partition `i` and element `i` of partition `j` of each block change places.
     pub(super) fn transpose_blocks(&self, values: &[u32]) -> Vec<u32> {
         let (length, mut results) = (self.length, vec![0; values.len()]);

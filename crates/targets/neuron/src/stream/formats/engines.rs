@@ -473,6 +473,16 @@ views! {
         0x22 channels: Byte, Quoted;
     }
 
+    /// `GET_SEQUENCE_BOUNDS`: for each element where the run of elements equal to it begins, and for each where it ends.
+    SequenceBounds {
+        /// The first elements, then those behind the last; the highest dimension has 2.
+        0x20 dst: Tensor(3, Write, At(0x0f), 0x0c), Quoted;
+        /// Numbers of segments; 0 belongs to none.
+        0x10 src: Tensor(3, Read, At(0x0e), 0x0c), Quoted;
+        /// Partitions: 1.
+        0x0c channels: Byte, Quoted;
+    }
+
     /// `NONZERO_WITH_COUNT`: where elements are not 0, and how many.
     Nonzero {
         /// Indices, then padding, then the number of indices.

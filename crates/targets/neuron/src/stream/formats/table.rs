@@ -29,6 +29,7 @@ all! {
     LoadTable
     Gather
     IndirectCopy
+    SequenceBounds
     Nonzero
     CrossLaneReduce
     LoadMask

@@ -5,7 +5,7 @@ use crate::kernels::Elements;
 use crate::kernels::compute::Action;
 use crate::kernels::compute::search::CORE_PARTITIONS;
 use crate::kernels::registers::TABLE_ELEMENTS;
-use crate::stream::formats::{Gather, IndirectCopy, LoadTable, Nonzero};
+use crate::stream::formats::{Gather, IndirectCopy, LoadTable, Nonzero, SequenceBounds};
 use crate::stream::{Instruction, OnChip, Operand, Slot};
 use chipless_model::{Direction, ElementType, Fault};
 
@@ -96,6 +96,27 @@ impl Maker<'_> {
             element,
         )?);
         Ok(Action::Move)
+    }
+
+    /// `GET_SEQUENCE_BOUNDS`: twice as many results as elements, in one partition.
+    pub(super) fn sequence_bounds(&mut self, i: SequenceBounds<'_>) -> Result<Action, Fault> {
+        self.source("src")?;
+        self.destination(2 * self.length.unwrap_or_default())?;
+        let is_taken = |element| matches!(element, ElementType::Int32 | ElementType::Float32);
+        let (from, to) = (self.sources[0].element, self.destinations[0].element);
+        if !is_taken(from) || !is_taken(to) {
+            return Err(Fault::program(format!(
+                "segments of {from} as {to}, expected int32 or float32"
+            )));
+        }
+        if (i.channels(), i.dst().counts[2]) != (1, 2) {
+            return Err(Fault::program(format!(
+                "{} partitions, and {} in the highest dimension of dst: expected 1 and 2",
+                i.channels(),
+                i.dst().counts[2]
+            )));
+        }
+        Ok(Action::SequenceBounds)
     }
 
     pub(super) fn nonzero(&mut self, i: Nonzero<'_>) -> Result<Action, Fault> {
