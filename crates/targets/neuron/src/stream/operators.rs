@@ -14,6 +14,7 @@ Which instructions kernels become, and whether Chipless executes them. A functio
 
 const MISSING: &str = "
 The hardware forms `DMA_INDIRECT`, `DMA_TRANSPOSE` and `DMA_GATHER_TRANSPOSE` stay listed: the runtime makes them of `PSEUDO_DMA_DIRECT2D`, files do not have them.
+Which instructions the operators `SendRecvCompute`, `RankId` and `DevicePrint` become is not public.
 
 What keeps the others from being executed, after a search of public sources on 28 November 2026 (KLR, the vendor's SDK documentation and driver, and public quotations of the vendor's
 instruction headers):
