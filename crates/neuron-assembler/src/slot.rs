@@ -62,7 +62,11 @@ pub(crate) fn slot(
     let missing = fields.iter().find(|field| {
         let must_be_said = matches!(
             field.kind,
-            Kind::Tensor { .. } | Kind::Side(_) | Kind::Scalars(_) | Kind::SymbolicScalars(_)
+            Kind::Tensor { .. }
+                | Kind::Microscaled { .. }
+                | Kind::Side(_)
+                | Kind::Scalars(_)
+                | Kind::SymbolicScalars(_)
         );
         must_be_said && !given.contains(&field.name)
     });
@@ -143,6 +147,12 @@ fn put(
             set(slot, element, code);
             let first = address(line)?;
             pattern(first, dimensions.into(), line)?
+        }
+        Kind::Microscaled { element, .. } => {
+            let code = self::element(line)?;
+            line.expect("@")?;
+            set(slot, element, code);
+            groups(line)?
         }
         Kind::Generator => {
             let base: i32 = line.integer("a first number")?;
@@ -306,11 +316,33 @@ fn pattern(first: u32, dimensions: usize, line: &mut Line<'_>) -> Result<Vec<u8>
     Ok(bytes)
 }
 
+/// `[0x4000,0x6000,4][1][512]`: where the elements and their scales start, and the first partition of scales; step; elements.
+fn groups(line: &mut Line<'_>) -> Result<Vec<u8>, AssembleError> {
+    let places: Vec<u32> = line.list(|l| l.integer("an address"))?;
+    let steps: Vec<i8> = line.list(|l| l.integer("a step"))?;
+    let counts: Vec<u16> = line.list(|l| l.integer("a number of elements"))?;
+    let ([address, scales, partition], [step], [count]) = (&places[..], &steps[..], &counts[..])
+    else {
+        return Err(
+            line.error("elements with scales are `[address,scales,partition][step][elements]`")
+        );
+    };
+    let partition = u8::try_from(*partition)
+        .map_err(|_| line.error(format!("{partition} is no partition of a quadrant")))?;
+    let mut bytes = Vec::new();
+    bytes.extend(address.to_le_bytes());
+    bytes.extend(scales.to_le_bytes());
+    bytes.extend(count.to_le_bytes());
+    bytes.extend([step.cast_unsigned(), partition]);
+    Ok(bytes)
+}
+
 /// The waits and signals of an instruction; the last signal of a transfer is the transfer's own.
 fn events(slot: &mut Slot, is_raw: bool, line: &mut Line<'_>) -> Result<(), AssembleError> {
     let (is_transfer, is_event) = match slot.decode() {
         Instruction::Dma(_) => (true, false),
         Instruction::EventSemaphore(_) => (false, true),
+        Instruction::DmaExtension(_) => return Ok(()),
         _ => (false, false),
     };
     if !is_transfer {
