@@ -63,6 +63,7 @@ pub fn with_behind<T, E: From<Failure>>(
         inputs: interface.inputs.iter().map(zeros).collect(),
         outputs: interface.outputs.iter().map(zeros).collect(),
         ports: (Vec::new(), Vec::new()),
+        varying: Vec::new(),
     };
     then(Behind {
         expected: iospec::of_program(interface),
@@ -87,6 +88,8 @@ struct Runs<'p> {
     outputs: Vec<Vec<u8>>,
     /// Ports of the contract's inputs and outputs.
     ports: (Vec<usize>, Vec<Option<usize>>),
+    /// Ports of outputs whose length the data decide.
+    varying: Vec<usize>,
 }
 
 impl std::fmt::Debug for Runs<'_> {
@@ -109,9 +112,14 @@ impl iospec::Behind for Runs<'_> {
             let elements: u64 = ports[index].shape.iter().product();
             let bits = ports[index].element.bits();
             let name = &vector.varname;
-            if u64::try_from(vector.length) != Ok(elements) {
+            if u64::try_from(vector.length) != Ok(elements) && !vector.varies() {
+                let advice = if self.own && vector.side == iospec::Side::Output {
+                    VARIES
+                } else {
+                    ""
+                };
                 return Err(format!(
-                    "expected {elements} elements of `{name}` as the program has them, found {}",
+                    "expected {elements} elements of `{name}` as the program has them, found {}{advice}",
                     vector.length
                 ));
             }
@@ -136,6 +144,9 @@ impl iospec::Behind for Runs<'_> {
                 interface.inputs[lacking].name
             ));
         }
+        let varying = document.outputs.iter().zip(&outputs);
+        let varying = varying.filter(|(vector, _)| vector.varies());
+        self.varying = varying.filter_map(|(_, port)| *port).collect();
         self.ports = (inputs, outputs);
         Ok(())
     }
@@ -157,6 +168,7 @@ impl iospec::Behind for Runs<'_> {
             own,
             inputs,
             outputs,
+            varying,
             ..
         } = self;
         if !*own {
@@ -174,7 +186,10 @@ impl iospec::Behind for Runs<'_> {
         let file = file::open(name, bytes, &options).map_err(said)?;
         let document = file.read().map_err(said)?;
         let lowered = document.lower().map_err(said)?;
-        same(interface, &lowered.program.interface)?;
+        same(interface, &lowered.program.interface, varying)?;
+        for port in varying {
+            outputs[*port] = zeros(&lowered.program.interface.outputs[*port]);
+        }
         run(&lowered.program, &options.limits, inputs, outputs)
     }
 
@@ -182,8 +197,13 @@ impl iospec::Behind for Runs<'_> {
         values.clear();
         if let Some(port) = self.ports.1.get(output).copied().flatten() {
             let declared = &self.program.interface.outputs[port];
-            let count: u64 = declared.shape.iter().product();
-            unpack(&self.outputs[port], declared.element.bits(), count, values);
+            let (bytes, bits) = (&self.outputs[port], declared.element.bits());
+            let count = if self.varying.contains(&port) {
+                bytes.len() as u64 * 8 / bits
+            } else {
+                declared.shape.iter().product()
+            };
+            unpack(bytes, bits, count, values);
         }
     }
 
@@ -234,17 +254,22 @@ fn run(
     Ok(())
 }
 
-/// Refuses other inputs and outputs than those that the contract was matched with.
-fn same(interface: &Interface, now: &Interface) -> Result<(), String> {
+/// What to do about a length that data decide.
+const VARIES: &str = ". If the data decide how many come, say so in the contract: `comments: {length_depends_on_data: true}`";
+
+/// Refuses other inputs and outputs than those that the contract was matched with, but for outputs whose length may vary.
+fn same(interface: &Interface, now: &Interface, varying: &[usize]) -> Result<(), String> {
     let ports = |of: &Interface| -> Vec<(String, ElementType, Vec<u64>)> {
-        let all = of.inputs.iter().chain(&of.outputs);
+        let outputs = of.outputs.iter().enumerate();
+        let outputs = outputs.filter(|(port, _)| !varying.contains(port));
+        let all = of.inputs.iter().chain(outputs.map(|(_, output)| output));
         all.map(|p| (p.name.clone(), p.element, p.shape.clone()))
             .collect()
     };
     for (before, now) in ports(interface).iter().zip(ports(now)) {
         if *before != now {
             return Err(format!(
-                "expected {:?} elements of `{}` as the contract has them, found {:?} with these inputs",
+                "expected {:?} elements of `{}` as the contract has them, found {:?} with these inputs{VARIES}",
                 before.2, before.0, now.2
             ));
         }

@@ -245,7 +245,10 @@ impl OpenDocument<'_> {
             return own.contract();
         }
         let lowered = self.lower()?;
-        let contract = chipless_spu::iospec::of_interface(&lowered.program.interface);
+        let contract = chipless_spu::iospec::of_interface(
+            &lowered.program.interface,
+            self.has_varying_outputs(),
+        );
         Ok(chipless_spu::yaml::write(&contract))
     }
 

@@ -123,6 +123,11 @@ pub trait Document: Send + Sync {
         false
     }
 
+    /// Whether the values that are given decide how many elements come out.
+    fn has_varying_outputs(&self) -> bool {
+        false
+    }
+
     /// Whether weights are made up for the program, so that each seed has a program of its own.
     fn makes_weights(&self) -> bool {
         false

@@ -212,6 +212,10 @@ impl Document for Graph<'_> {
         true
     }
 
+    fn has_varying_outputs(&self) -> bool {
+        self.document.graph.counts_by_values()
+    }
+
     fn facts(&self, _program: &Program<'_>, _timeline: &Timeline) -> Result<Vec<Node>, Failure> {
         streams::cycles(&self.document.graph, self.options)
     }

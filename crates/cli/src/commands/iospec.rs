@@ -47,6 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let lowered = document.lower()?;
         Ok(yaml::write(&iospec::of_interface(
             &lowered.program.interface,
+            document.has_varying_outputs(),
         )))
     })?;
     match &arguments.output {

@@ -222,3 +222,58 @@ fn values_beyond_their_scale_are_told() {
     let expected = "2 of 60 values of `B` are beyond the range of its scale and are clipped: 100 becomes 7.999755859375";
     assert!(code == 0 && said.matches(expected).count() == 1, "{said}");
 }
+
+/// A join gives as many elements as its lists have in common, over as many rows as the contract has.
+#[test]
+fn a_contract_says_that_data_decide_a_length() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let list = |name: &str, values: [u64; 5]| {
+        let data: Vec<u8> = values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect();
+        let (element, shape) = (chipless_model::ElementType::UInt64, [5, 1]);
+        let mut bytes = chipless::npy::write_header(element, &shape).unwrap();
+        bytes.extend(data);
+        std::fs::write(path(&format!("{name}.npy")), bytes).unwrap();
+        format!("{name}={}", path(&format!("{name}.npy")))
+    };
+    let given = [
+        list("keyA", [1, 3, 5, 7, 9]),
+        list("keyB", [2, 3, 7, 8, 10]),
+        list("valueA", [10, 20, 30, 40, 50]),
+        list("valueB", [1, 2, 3, 4, 5]),
+    ];
+    let (program, contract) = ("fixtures/dsa/join.dfg", path("join.yaml"));
+    let mut arguments = vec!["iospec", program, "-o", &contract];
+    given
+        .iter()
+        .for_each(|array| arguments.extend(["--input", array]));
+    done(&arguments);
+    let text = std::fs::read_to_string(&contract).unwrap();
+    assert_eq!(text.matches("length_depends_on_data: true").count(), 2);
+    let script = path("steps.yaml");
+    let steps = "- write: {keyA: [1, 2, 3, 4, 5], keyB: [1, 2, 4, 5, 6], valueA: [1, 2, 3, 4, 5], valueB: [10, 10, 10, 10, 10]}\n- read: true\n";
+    std::fs::write(&script, steps).unwrap();
+    let drive = [
+        "drive",
+        &contract,
+        "--program",
+        program,
+        "--script",
+        &script,
+    ];
+    let driven = json_of(&[&drive[..], &["--json"]].concat());
+    let values = &driven["steps"][1]["values"];
+    assert_eq!(values["key"], json!([1, 2, 4, 5]));
+    assert_eq!(values["product"], json!([10, 20, 40, 50]));
+    // Where the contract does not say so, the program does not fit it, and the message tells how to say it.
+    let fixed = text.replace("length_depends_on_data: true", "fixed: true");
+    std::fs::write(&contract, fixed).unwrap();
+    let (code, _, err) = run(&drive);
+    assert!(
+        code != 0 && err.contains("length_depends_on_data"),
+        "{code} {err}"
+    );
+}

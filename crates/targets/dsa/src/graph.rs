@@ -418,6 +418,21 @@ impl Graph {
             })
     }
 
+    /// Whether values decide which results count, so that how many rows come out is not known before a run.
+    pub fn counts_by_values(&self) -> bool {
+        self.nodes.iter().any(|node| {
+            let NodeKind::Instruction(instruction) = &node.kind else {
+                return false;
+            };
+            instruction.control.is_some()
+                || instruction.self_control.is_some()
+                || node
+                    .operands
+                    .iter()
+                    .any(|operand| matches!(operand.role, Role::Predicate | Role::InversePredicate))
+        })
+    }
+
     /// Output ports, in the order of the file.
     pub fn outputs(&self) -> impl Iterator<Item = (NodeId, &Node, &Port)> {
         self.nodes

@@ -77,7 +77,17 @@ pub struct Vector {
     pub fields: Node,
 }
 
+/// The comment of an output of which the data decide how many elements come.
+pub(super) const VARIES: &str = "length_depends_on_data";
+
 impl Vector {
+    /// Whether its length is that of one run, and the data decide it.
+    pub fn varies(&self) -> bool {
+        let comments = self.fields.get("comments");
+        let said = comments.and_then(|comments| comments.get(VARIES));
+        said.is_some_and(|said| matches!(said.value, yaml::Value::Bool(true)))
+    }
+
     /// Which of a program's inputs or outputs it is, by its variable or else its key.
     ///
     /// # Errors

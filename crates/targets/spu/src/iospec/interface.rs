@@ -1,11 +1,14 @@
 //! An IOSpec for the interface of any program.
 
+use super::document::VARIES;
 use crate::yaml::{Node, Value};
 use chipless_model::{Interface, Port};
 
 /// The IOSpec of a program's interface: one sequence that takes every input and gives every output, before compilation.
 /// The length of a vector is the number of its elements; shape and type go into its comments.
-pub fn of_interface(interface: &Interface) -> Node {
+///
+/// `varies`: how many elements come out depends on the data; the lengths of outputs are those of one run.
+pub fn of_interface(interface: &Interface, varies: bool) -> Node {
     let vector = |port: &Port, side: &str| {
         let elements = port
             .shape
@@ -14,7 +17,11 @@ pub fn of_interface(interface: &Interface) -> Node {
             .unwrap_or(u64::MAX);
         let number = |n: u64| Node::from(Value::Integer(n.into()));
         let shape = Node::list(port.shape.iter().map(|d| number(*d)));
-        let comments = Node::map([("shape", shape), ("dtype", port.element.name().into())]);
+        let mut comments = vec![("shape", shape), ("dtype", port.element.name().into())];
+        if varies && side == "output" {
+            comments.push((VARIES, Node::from(Value::Bool(true))));
+        }
+        let comments = Node::map(comments);
         let fields = [
             ("type", Node::from(side)),
             ("varname", Node::from(&*port.name)),

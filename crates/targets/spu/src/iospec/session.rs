@@ -624,6 +624,9 @@ fn members(document: &Document) -> Vec<(Vec<usize>, Vec<usize>)> {
 
 /// The elements of the model's vector: padding beyond it is dropped.
 fn elements<'v>(values: &'v [i64], vector: &Vector) -> &'v [i64] {
+    if vector.varies() {
+        return values;
+    }
     &values[..values
         .len()
         .min(usize::try_from(vector.length).unwrap_or_default())]
