@@ -18,6 +18,7 @@ use crate::states::States;
 use crate::substreams::ContextMap;
 use crate::tasks::Owner;
 use crate::totals::{Simulated, Totals};
+use crate::traffic::Sampler;
 use crate::workload::ArrivalKind;
 use chipless_model::Storage;
 use chipless_sim::{InstanceId, Stopped, World};
@@ -114,6 +115,7 @@ pub(crate) struct Device<'s, 'p, 'a> {
     /// Agents with bursts.
     pub(crate) bursting: Vec<Bursting>,
     pub(crate) power: Power,
+    pub(crate) sampler: Sampler,
     pub(crate) map: ContextMap,
     /// FIFOs that jobs of all contexts push into, and until when the scheduler CPU writes entries.
     pub(crate) shared: BTreeMap<FifoName, Fifo>,
@@ -189,6 +191,7 @@ pub fn simulate<'s, 'a>(
         masks,
         bursting,
         power: Power::new(&figures.power),
+        sampler: Sampler::default(),
         map: ContextMap::default(),
         shared: BTreeMap::new(),
         cpu_free: 0,
@@ -238,6 +241,7 @@ impl<'a> Device<'_, '_, 'a> {
                 };
                 if at > self.now {
                     self.report();
+                    self.sample();
                     self.now = at;
                 }
             }
@@ -421,7 +425,8 @@ impl<'a> Device<'_, '_, 'a> {
             }
         }
         let stuck = self.live as u64;
-        self.totals.agents = self.agents_moved();
+        self.totals.agents = self.agents_moved(self.now);
+        self.totals.traffic = std::mem::take(&mut self.sampler.kept);
         self.totals.map = self.map.counts;
         self.power_passes();
         let carried = [NETWORK, CACHE, DDR].map(|r| self.memory.network.carried[usize::from(r)]);

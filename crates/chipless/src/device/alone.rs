@@ -70,6 +70,7 @@ pub(super) fn one_job(
         agents: &[],
         duration: None,
         with_tasks: observe.is_some(),
+        with_traffic: false,
         ..setup.clone()
     };
     let resolved = Resolved {
@@ -125,6 +126,7 @@ pub(super) fn one_job_of_file(
         duration: None,
         seed: 0,
         with_tasks: false,
+        with_traffic: false,
     };
     // It is there at the full clock alone.
     let mut figures = figures.clone();
