@@ -89,6 +89,8 @@ pub(crate) struct Device<'s, 'p, 'a> {
     pub(crate) jobs: Vec<Option<Job>>,
     pub(crate) free: Vec<JobId>,
     pub(crate) live: usize,
+    /// Arrivals among the events.
+    coming: usize,
     pub(crate) sources: Vec<Source>,
     pub(crate) rings: Vec<Ring>,
     pub(crate) engines: [Places; 2],
@@ -169,6 +171,7 @@ pub fn simulate<'s, 'a>(
         jobs: Vec::new(),
         free: Vec::new(),
         live: 0,
+        coming: 0,
         sources: sources.collect(),
         rings: setup.contexts.iter().map(|_| Ring::default()).collect(),
         engines: [
@@ -263,7 +266,10 @@ impl<'a> Device<'_, '_, 'a> {
 
     /// When something is due.
     fn next(&self) -> Option<u64> {
-        let event = self.events.peek().map(|Reverse((at, ..))| *at);
+        // Timers alone do not keep a simulation going: nobody is left whom they could mean.
+        let has_jobs = self.live > 0 || self.coming > 0;
+        let event = self.events.peek().filter(|_| has_jobs);
+        let event = event.map(|Reverse((at, ..))| *at);
         let world = self.world.next().map(|at| at.0);
         let own = event
             .into_iter()
@@ -302,7 +308,10 @@ impl<'a> Device<'_, '_, 'a> {
 
     pub(crate) fn at(&mut self, at: u64, due: Due) {
         let order = match due {
-            Due::Arrival(stream, ..) | Due::Drawn(stream, ..) => ARRIVALS + stream as u32,
+            Due::Arrival(stream, ..) | Due::Drawn(stream, ..) => {
+                self.coming += 1;
+                ARRIVALS + stream as u32
+            }
             Due::Attempt(..) => ATTEMPTS,
             Due::Wake(_) => WAKES,
             _ => ENDS,
@@ -314,6 +323,7 @@ impl<'a> Device<'_, '_, 'a> {
     fn handle(&mut self, due: Due) {
         match due {
             Due::Drawn(stream, index, delay) => {
+                self.coming -= 1;
                 self.at(
                     self.now + delay,
                     Due::Arrival(stream, index, Link::default()),
@@ -321,6 +331,7 @@ impl<'a> Device<'_, '_, 'a> {
                 self.draw(stream);
             }
             Due::Arrival(stream, index, link) => {
+                self.coming -= 1;
                 self.arrive(stream, index, link);
                 if !self.sources[stream].has_jitter() {
                     self.draw(stream);

@@ -3,8 +3,8 @@
 use crate::failure::{Failure, FailureKind};
 use crate::run::stopped;
 use chipless_device::{
-    ArrivalKind, Arrivals, CLOCKS, Engine, FileProgram, Governor, Program, Record, Resolved, Setup,
-    Simulated, Source, Stream, StreamSetup, simulate,
+    ArrivalKind, Arrivals, CLOCKS, Context, Engine, FileProgram, Governor, Program, Record,
+    Resolved, Setup, Simulated, Source, Stream, StreamSetup, simulate,
 };
 
 /// How long a program of a file takes at each clock.
@@ -62,7 +62,15 @@ pub(super) fn one_job(
         },
         ..of.stream.clone()
     };
+    // The time of one job does not tell when its context has a doorbell.
+    let contexts = setup.contexts.iter().map(|context| Context {
+        granted: None,
+        revoked: None,
+        ..context.clone()
+    });
+    let contexts: Vec<Context> = contexts.collect();
     let alone = Setup {
+        contexts: &contexts,
         streams: vec![StreamSetup {
             stream: &stream,
             ..of
@@ -91,7 +99,7 @@ pub(super) fn one_job_of_file(
     program: &FileProgram<'_, '_>,
     figures: &chipless_device::Figures,
 ) -> Result<u64, Failure> {
-    let contexts = [chipless_device::Context {
+    let contexts = [Context {
         name: "alone".to_owned(),
         process: 1,
         band: 1,
