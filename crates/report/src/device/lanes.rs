@@ -82,7 +82,7 @@ pub(super) fn lanes(report: &Report, jobs: &[Record]) -> String {
         labels, strip, top, ..
     } = picture;
     format!(
-        "<h2>Lanes</h2><p>{shown}, until {}. Engines have the colours of contexts; jobs of a context have those of their phases.</p>\
+        "<h2>Lanes</h2><p>{shown}, until {}. On engines, jobs have the colour of their context, which stands before its name. In contexts, they have the colours of their phases.</p>\
 <p class=legend>{legend}</p><div class=lanes><div class=labels>{labels}</div><div class=strip><svg width={width} height={top}>{strip}</svg></div></div>",
         time(until as f64 / 1e3)
     )
@@ -116,12 +116,12 @@ fn engines(report: &Report, jobs: &[Record], picture: &mut Picture) {
             };
             held.map(group).collect::<Vec<_>>()
         });
-        picture.rows(name, groups.collect());
+        picture.rows(name, None, groups.collect());
     }
 }
 
 fn contexts(report: &Report, jobs: &[Record], picture: &mut Picture) {
-    for context in &report.contexts {
+    for (number, context) in report.contexts.iter().enumerate() {
         let own = jobs.iter().filter(|job| job.context == context.name);
         let groups = own.map(|job| Group {
             from: job.arrival_ps,
@@ -136,7 +136,8 @@ fn contexts(report: &Report, jobs: &[Record], picture: &mut Picture) {
                 })
                 .collect(),
         });
-        picture.rows(&context.name, groups.collect());
+        let colour = CONTEXTS[number % CONTEXTS.len()];
+        picture.rows(&context.name, Some(colour), groups.collect());
     }
 }
 
@@ -171,22 +172,28 @@ impl Picture {
     }
 
     fn axis(&mut self) {
-        self.label("");
+        self.label("", None);
         let marks = self.width / 150;
         for mark in 0..marks {
             let at = self.until as f64 * f64::from(mark) / f64::from(marks);
             let x = self.x(at as u64);
-            let name = time(at / 1e3);
+            let name = match mark {
+                0 => "0".to_owned(),
+                _ => time(at / 1e3),
+            };
             self.strip
                 .push_str(&format!("<text x={x:.0} y=12>{name}</text>"));
         }
         self.top += STEP;
     }
 
-    fn label(&mut self, text: &str) {
+    fn label(&mut self, text: &str, colour: Option<&str>) {
         let text = escape(text);
+        let mark = colour.map_or_else(String::new, |colour| {
+            format!("<i style=\"background:{colour}\"></i>")
+        });
         self.labels
-            .push_str(&format!("<div title=\"{text}\">{text}</div>"));
+            .push_str(&format!("<div title=\"{text}\">{mark}{text}</div>"));
     }
 
     fn title(&mut self, text: &str) {
@@ -205,7 +212,7 @@ impl Picture {
     }
 
     /// As many rows as groups overlap; those that find no row are counted.
-    fn rows(&mut self, name: &str, mut groups: Vec<Group>) {
+    fn rows(&mut self, name: &str, colour: Option<&str>, mut groups: Vec<Group>) {
         if groups.is_empty() {
             return;
         }
@@ -229,7 +236,7 @@ impl Picture {
                 (0, left) => format!("{name} ({left} more)"),
                 _ => String::new(),
             };
-            self.label(&label);
+            self.label(&label, colour.filter(|_| number == 0));
             row.iter()
                 .flat_map(|group| &group.bars)
                 .for_each(|bar| self.bar(bar));
@@ -264,7 +271,7 @@ impl Picture {
         if most == 0.0 {
             return;
         }
-        self.label(&format!("{name}, at most {most:.1} GB/s"));
+        self.label(&format!("{name}, at most {most:.1} GB/s"), None);
         let bottom = f64::from(self.top + HEIGHT);
         let width = f64::from(self.width) / PIECES as f64;
         let mut points = format!("0,{bottom:.1}");
@@ -284,5 +291,5 @@ impl Picture {
 
 /// Style of the lanes.
 pub(super) const STYLE: &str = ".lanes{display:grid;grid-template-columns:14rem 1fr;border:1px solid #ddd;font-size:12px}\
-.labels div{height:18px;line-height:18px;padding:0 .4rem;overflow:hidden;white-space:nowrap;text-overflow:ellipsis}\
+.labels i{display:inline-block;width:.7em;height:.7em;margin-right:.4em}.labels div{height:18px;line-height:18px;padding:0 .4rem;overflow:hidden;white-space:nowrap;text-overflow:ellipsis}\
 .strip{overflow-x:auto}.strip svg{display:block;font:11px system-ui,sans-serif}.strip text{fill:currentColor}";
