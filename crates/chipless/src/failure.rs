@@ -121,7 +121,7 @@ impl Failure {
             FailureKind::Unreadable => "cannot be read",
             FailureKind::Limit => "is beyond a limit",
             FailureKind::Unsupported => "is not supported",
-            _ => "is not a program that can run",
+            _ => "cannot run: errors were found",
         };
         Failure {
             findings,

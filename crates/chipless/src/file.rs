@@ -87,6 +87,18 @@ pub fn recognize(name: &str, bytes: &[u8]) -> Option<&'static dyn Target> {
     })
 }
 
+/// What a file is that should have been a network or a text, and what to do about it; `None` where it may be a damaged one.
+pub fn kind_of(name: &str, bytes: &[u8]) -> Option<String> {
+    if let Some(target) = recognize(name, bytes) {
+        return Some(format!("a compiled program of target {}", target.name()));
+    }
+    let (kind, advice) = foreign::kind(bytes).filter(|(kind, _)| *kind != foreign::ONNX)?;
+    Some(match advice {
+        "" => kind.to_owned(),
+        advice => format!("{kind}. {advice}"),
+    })
+}
+
 /// What to say about a file that no target knows.
 fn unknown(bytes: &[u8]) -> String {
     let start: Vec<String> = bytes.iter().take(8).map(|b| format!("{b:02x}")).collect();

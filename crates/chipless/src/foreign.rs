@@ -15,6 +15,7 @@ const MACHINES: [(u16, &str); 9] = [
 
 /// What to do with a network that no compiler has seen.
 const COMPILE: &str = "It is not compiled: `chipless schedule` makes a schedule of an ONNX model; docs/targets.md says how to get the files of other targets";
+pub(crate) const ONNX: &str = "an ONNX model";
 const UNPACK: &str = "Unpack it first";
 
 /// First bytes, what has them, and what to do about it.
@@ -66,7 +67,7 @@ pub(crate) fn kind(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     let magic = MAGIC.iter().find(|(magic, ..)| starts(magic));
     let named = magic.map(|(_, name, advice)| (*name, *advice));
     named
-        .or_else(|| is_onnx(bytes).then_some(("an ONNX model", COMPILE)))
+        .or_else(|| is_onnx(bytes).then_some((ONNX, COMPILE)))
         .or_else(|| (bytes.get(4..8) == Some(b"TFL3")).then_some(("a TensorFlow Lite model", "")))
 }
 

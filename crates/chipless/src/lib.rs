@@ -67,7 +67,7 @@ pub use chipless_npu as npu;
 pub use chipless_sim::Verified;
 pub use chipless_spu as spu;
 pub use failure::{Failure, FailureKind};
-pub use file::{Checked, File, OpenDocument, check, check_as, open, open_as, recognize};
+pub use file::{Checked, File, OpenDocument, check, check_as, kind_of, open, open_as, recognize};
 pub use kept::{KeptDocument, KeptProgram, KeptSession, Ran};
 pub use machine::{Better, Completed, Figure, Leniency, completed, figures, nearest, unknown};
 pub use options::{Bytes, COMMON, Data, Files, Input, OptionKind, OptionSpec, Options};

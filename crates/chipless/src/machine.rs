@@ -203,7 +203,7 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
             let known = self::figures(text);
             let hint = suggest::hint(key, known.iter().map(|f| &*f.key));
             return Err(misused(format!(
-                "expected a figure of the machine (`chipless machine` lists them), found \"{key}\"{hint}"
+                "expected a parameter of the machine (`chipless machine` lists them), found \"{key}\"{hint}"
             )));
         };
         if let Some(product) = product(slot, value, whole) {

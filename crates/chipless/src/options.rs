@@ -8,6 +8,7 @@ use crate::targets;
 use chipless_device::figures::is_figure;
 use chipless_model::Limits;
 use chipless_report::TimedBy;
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Deref;
@@ -184,6 +185,8 @@ pub struct Data {
     pub computes: bool,
     /// `NAME=FILE.npy`.
     pub arrays: Vec<String>,
+    /// Elements of inputs by name, as a contract has them, for programs whose length follows from what they are given.
+    pub lengths: HashMap<String, u64>,
     /// Of the random data for inputs without an array.
     pub seed: u64,
 }
@@ -365,22 +368,24 @@ impl Options {
         machine::with_figures(&text, &given, false)
     }
 
-    /// What to say of the machine that these options make of a program's own. The machine itself is not made: each run of a sweep says it.
+    /// What to say of the machine that these options make of a program's own. The machine itself is
+    /// not made: each run of a sweep says it.
     pub(crate) fn timed_by(&self, own: &str) -> Result<TimedBy, Failure> {
-        let given = self.file("machine")?;
-        let (text, named) = match (&self.machine, &given) {
-            (Some((name, text, _)), _) => (*text, Some(name.as_str())),
-            (None, Some(file)) => (file.text()?, Some(file.name.as_str())),
-            (None, None) => (own, None),
+        let (text, named) = match &self.machine {
+            Some((name, text, _)) => (Cow::Borrowed(*text), Some(name.clone())),
+            None => match self.file("machine")? {
+                Some(file) => (Cow::Owned(file.text()?.to_owned()), Some(file.name)),
+                None => (Cow::Borrowed(own), None),
+            },
         };
         let calibration = self.value(CALIBRATION.name).filter(|n| *n != OWN_FIGURES);
-        let defaulted = match &given {
-            Some(file) if self.machine.is_none() => completed(file.text()?, own).defaulted,
+        let defaulted = match (&self.machine, &named) {
+            (None, Some(_)) => completed(&text, own).defaulted,
             _ => BTreeSet::new(),
         };
         Ok(TimedBy {
-            name: machine::name(text).to_owned(),
-            file: named.map(str::to_owned),
+            name: machine::name(&text).to_owned(),
+            file: named,
             set: self.values("set").map(str::to_owned).collect(),
             calibration: calibration.map(str::to_owned),
             // Runs do not use those of the device.

@@ -24,13 +24,13 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     let bytes = open(path).map_err(|error| Failure::unreadable(path.display(), error))?;
     match std::str::from_utf8(&bytes) {
         Ok(text) => Ok(text.to_owned()),
-        Err(error) => Err(Failure::unreadable(
-            path.display(),
-            format_args!(
-                "expected text in UTF-8, found other bytes at offset {}",
-                error.valid_up_to()
-            ),
-        )),
+        Err(error) => {
+            let kind = chipless::kind_of(&path.to_string_lossy(), &bytes);
+            let found =
+                kind.unwrap_or_else(|| format!("other bytes at offset {}", error.valid_up_to()));
+            let text = format_args!("expected text in UTF-8, found {found}");
+            Err(Failure::unreadable(path.display(), text))
+        }
     }
 }
 

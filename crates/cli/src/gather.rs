@@ -11,8 +11,8 @@ const DEPTH: usize = 64;
 /// The files that a command line names.
 pub(crate) struct Gathered {
     pub(crate) files: Vec<PathBuf>,
-    /// Files in folders that no target recognises.
-    passed_over: usize,
+    /// How many files in folders no target recognises, and the first of them.
+    passed_over: (usize, Option<PathBuf>),
     /// Whether there was a folder, so that there may be any number of files.
     pub(crate) several: bool,
 }
@@ -20,17 +20,18 @@ pub(crate) struct Gathered {
 impl Gathered {
     /// Files and `-` as they are; of folders every file below that some target recognises, in sorted order; of patterns what they fit, where
     /// no file has that very name.
-    pub(crate) fn of(paths: &[PathBuf]) -> Result<Gathered, Failure> {
+    /// `sources`: endings of texts that the command takes besides.
+    pub(crate) fn of(paths: &[PathBuf], sources: &[&str]) -> Result<Gathered, Failure> {
         let mut gathered = Gathered {
             files: Vec::new(),
-            passed_over: 0,
+            passed_over: (0, None),
             several: paths.len() > 1,
         };
         for path in paths {
             let text = path.to_string_lossy();
             if path.is_dir() {
                 gathered.several = true;
-                gathered.folder(path, 0)?;
+                gathered.folder(path, sources, 0)?;
             } else if text.contains(['*', '?', '[']) && !path.exists() {
                 gathered.several = true;
                 let found = chipless::disk::matching(path)
@@ -47,7 +48,7 @@ impl Gathered {
         Ok(gathered)
     }
 
-    fn folder(&mut self, folder: &Path, depth: usize) -> Result<(), Failure> {
+    fn folder(&mut self, folder: &Path, sources: &[&str], depth: usize) -> Result<(), Failure> {
         let cannot = |error: std::io::Error| {
             Failure::unreadable(folder.display(), format_args!("cannot be read: {error}"))
         };
@@ -67,11 +68,12 @@ impl Gathered {
                 continue;
             }
             if kind.is_dir() {
-                self.folder(&path, depth + 1)?;
-            } else if kind.is_file() && is_ours(&path) {
+                self.folder(&path, sources, depth + 1)?;
+            } else if kind.is_file() && is_ours(&path, sources) {
                 self.files.push(path);
             } else {
-                self.passed_over += 1;
+                self.passed_over.0 += 1;
+                self.passed_over.1.get_or_insert(path);
             }
         }
         Ok(())
@@ -79,13 +81,12 @@ impl Gathered {
 
     /// What to say of files that were passed over.
     pub(crate) fn note(&self) -> Option<String> {
-        match self.passed_over {
-            0 => None,
-            1 => Some("1 file passed over: no target recognises it\n".to_owned()),
-            n => Some(format!(
-                "{n} files passed over: no target recognises them\n"
-            )),
-        }
+        let (number, first) = &self.passed_over;
+        let first = first.as_ref()?.display();
+        Some(match number {
+            1 => format!("{first}: passed over, no target recognises it\n"),
+            n => format!("{n} files passed over, no target recognises them: {first} and others\n"),
+        })
     }
 }
 
@@ -94,8 +95,11 @@ const ENDINGS: [&str; 3] = ["json", "gz", ""];
 
 /// Whether a file in a folder is a program. Its content decides, among files that are called like one: what is taken for a contract by its
 /// content alone may be a script that writes one.
-fn is_ours(path: &Path) -> bool {
+fn is_ours(path: &Path, sources: &[&str]) -> bool {
     let ending = path.extension().unwrap_or_default().to_string_lossy();
+    if sources.contains(&&*ending) {
+        return true;
+    }
     let known = || {
         chipless::TARGETS
             .iter()

@@ -142,7 +142,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             // Help that was asked for goes to stdout, everything else to stderr. Nobody may be listening to either.
             match file_in_place_of_a_command(&error, &arguments) {
                 Some(hint) => terminal::complain(&hint),
-                None => drop(error.print()),
+                None => {
+                    drop(error.print());
+                    if let Some(command) = command_of_another_name(&error, &arguments) {
+                        terminal::complain(&format!("\n  chipless {command}\n"));
+                    }
+                }
             }
             if error.use_stderr() && output::asks_for_json(&arguments) {
                 let _ = output::print_misuse(&error);
@@ -193,6 +198,68 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             failure.exit() as u8
         }
     }
+}
+
+/// What other tools call our commands, and what they are here.
+const ELSEWHERE: [(&[&str], &str); 8] = [
+    (
+        &[
+            "time",
+            "profile",
+            "optimize",
+            "bench",
+            "benchmark",
+            "simulate",
+            "exec",
+            "execute",
+        ],
+        "run FILE              executes and times a program; --rank says what would make it faster",
+    ),
+    (
+        &["verify", "validate", "lint"],
+        "check FILE            finds errors",
+    ),
+    (
+        &["rules", "rule", "codes"],
+        "explain               lists the rules; `chipless explain CODE` explains one",
+    ),
+    (
+        &[
+            "ls",
+            "lst",
+            "dump",
+            "objdump",
+            "disassemble",
+            "dis",
+            "disasm",
+        ],
+        "list FILE             lists tasks; --asm and --registers show more",
+    ),
+    (
+        &["compile", "build"],
+        "schedule NET.onnx     makes a schedule of a network",
+    ),
+    (
+        &["show", "draw", "plot", "graph"],
+        "report FILE -o page.html    writes the page of a run",
+    ),
+    (
+        &["compare"],
+        "diff A B              says where two runs differ",
+    ),
+    (
+        &["asm", "assemble"],
+        "pack FILE.asm OUT.neff    assembles a text",
+    ),
+];
+
+/// The command that does what a word means elsewhere, and what it does.
+fn command_of_another_name(error: &clap::Error, arguments: &[OsString]) -> Option<&'static str> {
+    let word = arguments.get(1)?.to_str()?;
+    let is_command = error.kind() == clap::error::ErrorKind::InvalidSubcommand;
+    let mut known = ELSEWHERE.iter().filter(|_| is_command);
+    let (_, command) = known.find(|(words, _)| words.contains(&word))?;
+    Some(command)
 }
 
 /// What to say to someone who gives a file where a command should stand.

@@ -155,6 +155,10 @@ impl Pattern {
 
     /// Whether every byte touched lies inside a buffer of `size` bytes.
     pub fn fits(&self, size: u64) -> bool {
+        if self.loops.is_empty() {
+            let end = self.offset.checked_add(self.run);
+            return self.run == 0 || end.is_some_and(|end| end <= size);
+        }
         let extent = self.extent();
         extent.is_empty() || (extent.start >= 0 && extent.end <= i128::from(size))
     }

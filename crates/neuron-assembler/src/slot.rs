@@ -46,7 +46,7 @@ pub(crate) fn slot(
             line.back_to(before);
             let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
             return Err(line.error(format!(
-                "{word} has no field `{key}`; {} are its fields",
+                "{word} has no field `{key}`; {} are its fields, and waits are written `$S[8]>=16`",
                 names.join(", ")
             )));
         }
@@ -62,7 +62,11 @@ pub(crate) fn slot(
     let missing = fields.iter().find(|field| {
         let must_be_said = matches!(
             field.kind,
-            Kind::Tensor { .. } | Kind::Side(_) | Kind::Scalars(_) | Kind::SymbolicScalars(_)
+            Kind::Tensor { .. }
+                | Kind::Microscaled { .. }
+                | Kind::Side(_)
+                | Kind::Scalars(_)
+                | Kind::SymbolicScalars(_)
         );
         must_be_said && !given.contains(&field.name)
     });
@@ -143,6 +147,12 @@ fn put(
             set(slot, element, code);
             let first = address(line)?;
             pattern(first, dimensions.into(), line)?
+        }
+        Kind::Microscaled { element, .. } => {
+            let code = self::element(line)?;
+            line.expect("@")?;
+            set(slot, element, code);
+            groups(line)?
         }
         Kind::Generator => {
             let base: i32 = line.integer("a first number")?;
@@ -306,11 +316,33 @@ fn pattern(first: u32, dimensions: usize, line: &mut Line<'_>) -> Result<Vec<u8>
     Ok(bytes)
 }
 
+/// `[0x4000,0x6000,4][1][512]`: where the elements and their scales start, and the first partition of scales; step; elements.
+fn groups(line: &mut Line<'_>) -> Result<Vec<u8>, AssembleError> {
+    let places: Vec<u32> = line.list(|l| l.integer("an address"))?;
+    let steps: Vec<i8> = line.list(|l| l.integer("a step"))?;
+    let counts: Vec<u16> = line.list(|l| l.integer("a number of elements"))?;
+    let ([address, scales, partition], [step], [count]) = (&places[..], &steps[..], &counts[..])
+    else {
+        return Err(
+            line.error("elements with scales are `[address,scales,partition][step][elements]`")
+        );
+    };
+    let partition = u8::try_from(*partition)
+        .map_err(|_| line.error(format!("{partition} is no partition of a quadrant")))?;
+    let mut bytes = Vec::new();
+    bytes.extend(address.to_le_bytes());
+    bytes.extend(scales.to_le_bytes());
+    bytes.extend(count.to_le_bytes());
+    bytes.extend([step.cast_unsigned(), partition]);
+    Ok(bytes)
+}
+
 /// The waits and signals of an instruction; the last signal of a transfer is the transfer's own.
 fn events(slot: &mut Slot, is_raw: bool, line: &mut Line<'_>) -> Result<(), AssembleError> {
     let (is_transfer, is_event) = match slot.decode() {
         Instruction::Dma(_) => (true, false),
         Instruction::EventSemaphore(_) => (false, true),
+        Instruction::DmaExtension(_) => return Ok(()),
         _ => (false, false),
     };
     if !is_transfer {
@@ -319,6 +351,11 @@ fn events(slot: &mut Slot, is_raw: bool, line: &mut Line<'_>) -> Result<(), Asse
             line.eat("&");
             let second: [u8; 8] = zerocopy::transmute!(pair(line)?);
             slot.bytes_mut()[0x20..0x28].copy_from_slice(&second);
+        }
+        if line.rest().starts_with("$S[") {
+            return Err(line.error(
+                "an instruction has one wait and one signal: put a further wait into an EVENT_SEMAPHORE in front of it",
+            ));
         }
         return Ok(());
     }
@@ -559,7 +596,11 @@ mod tests {
                 76,
                 "ends with the semaphore",
             ),
-            ("NOP $S[1]>=1 $S[2]>=2 $S[3]>=3", 23, "the end of the line"),
+            (
+                "NOP $S[1]>=1 $S[2]>=2 $S[3]>=3",
+                23,
+                "an instruction has one wait and one signal",
+            ),
         ] {
             let error = parse(text).expect_err(text);
             assert_eq!(error.column, column, "{error}");

@@ -201,7 +201,7 @@ impl Run<'_, '_> {
             out,
             "\n{}  {}",
             paint.strong("layers"),
-            paint.dim("estimated")
+            paint.dim("estimated; time of a layer's tasks, and its share of all tasks' time")
         );
         let outside = why::outside(self.program, &self.attribution);
         let of_layers = layers.iter().map(|layer| layer.busy_ns);
@@ -273,14 +273,18 @@ impl Run<'_, '_> {
             let names = widest(changes.iter().map(|change| &*change.change));
             for WhatIf {
                 change,
+                was,
                 latency_ns,
                 speedup,
             } in changes
             {
                 let time = Time::from_ns(*latency_ns);
+                let was = was.as_ref().map_or_else(String::new, |was| {
+                    format!("  {}", paint.dim(format_args!("was {was}")))
+                });
                 let _ = writeln!(
                     out,
-                    "  {change:names$}  {time:>9}  {}",
+                    "  {change:names$}  {time:>9}  {}{was}",
                     why::speed(*speedup)
                 );
             }
@@ -292,15 +296,15 @@ impl Run<'_, '_> {
             "\n{title}  {}",
             paint.dim("estimated: the run again, with one parameter changed")
         );
-        let won = |row: &&Ranked| row.gain > 1.0005;
-        let rows: Vec<&Ranked> = ranking.iter().filter(won).take(longest::LONGEST).collect();
+        let won: Vec<&Ranked> = ranking.iter().filter(|row| row.gain > 1.0005).collect();
+        let (rows, further) = won.split_at(won.len().min(longest::LONGEST));
         let names = widest(rows.iter().map(|row| &*row.figure));
         for Ranked {
             figure,
             change,
             latency_ns,
             gain,
-        } in &rows
+        } in rows
         {
             let time = Time::from_ns(*latency_ns);
             let _ = writeln!(
@@ -309,26 +313,33 @@ impl Run<'_, '_> {
                 why::speed(*gain)
             );
         }
-        let target = self.program.target;
-        let _ = writeln!(
-            out,
-            "  {}",
-            paint.dim(format_args!(
-                "chipless machine {target} explains each parameter"
-            ))
-        );
-        let rest = ranking.iter().filter(|row| !won(row)).count();
-        if rest > 0 {
-            let _ = writeln!(
-                out,
-                "  {}",
-                paint.dim(format_args!(
-                    "{} would save less than 0.05 %",
-                    count(rest, "other parameter")
-                ))
+        if let Some(best) = further.first() {
+            let text = format!(
+                "{} would save at most {:.1} % each: --json has them",
+                count(further.len(), "further parameter"),
+                saved(best.gain)
             );
+            let _ = writeln!(out, "  {}", paint.dim(text));
         }
+        let least = ranking.len() - won.len();
+        if least > 0 {
+            let text = format!(
+                "{} would save less than 0.05 %",
+                count(least, "other parameter")
+            );
+            let _ = writeln!(out, "  {}", paint.dim(text));
+        }
+        let explained = format!(
+            "chipless machine {} explains each parameter",
+            self.program.target
+        );
+        let _ = writeln!(out, "  {}", paint.dim(explained));
     }
+}
+
+/// Part of the time, in percent, that a gain saves.
+fn saved(gain: f64) -> f64 {
+    (1.0 - 1.0 / gain) * 100.0
 }
 
 /// Share of its servers' time that a queue was busy.

@@ -120,6 +120,9 @@ pub struct Roof {
 pub struct WhatIf {
     /// As it was asked for: `dma.latency=0.5x`.
     pub change: String,
+    /// Of a parameter, its value without the change, with its unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<String>,
     /// Its latency.
     pub latency_ns: f64,
     /// Latency without the change over latency with it.

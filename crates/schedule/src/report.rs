@@ -149,12 +149,12 @@ pub fn text(report: &Report) -> String {
         (
             Some(of_model),
             "SET's model",
-            "without waits, for comparison with SET",
+            "without waits, at a byte for each element; for comparison with SET",
         ),
         (
             Some(report.lower_bound),
             "lower bound",
-            "of SET's model: no schedule is below",
+            "of SET's model, not of the result: no schedule is below",
         ),
     ];
     for (figures, title, meaning) in rows {
@@ -168,13 +168,9 @@ pub fn text(report: &Report) -> String {
             );
         }
     }
-    if let Some(lost) = lost_by(report) {
-        let _ = writeln!(text, "{lost}");
-    }
-    let above = report.model.edp / report.lower_bound.edp;
     let _ = writeln!(
         text,
-        "energy × delay in SET's model: {above:.2} times its lower bound; {} trees in {:.1} s; stopped: {}",
+        "{} trees in {:.1} s; stopped: {}",
         report.trees, report.seconds, report.stopped,
     );
     for output in report
@@ -202,31 +198,6 @@ fn energy(pj: f64) -> String {
     let fitting = units.iter().find(|(unit, _)| pj >= *unit);
     let (unit, name) = fitting.unwrap_or(&(1.0, "pJ"));
     format!("{:.3} {name}", pj / unit)
-}
-
-/// What the next best tree lost by, in the figures that decided.
-fn lost_by(report: &Report) -> Option<String> {
-    let next = report.runner_up?;
-    let (own, other, of) = match report.replay {
-        Some(own) => (own, next.replay?, "by the replay"),
-        None => (
-            report.model.figures(),
-            next.model.figures(),
-            "in SET's model",
-        ),
-    };
-    let more = |own: f64, other: f64, what: &str| {
-        let percent = (other / own - 1.0) * 100.0;
-        if percent.abs() < 0.005 {
-            format!("the same {what}")
-        } else {
-            let word = if percent > 0.0 { "more" } else { "less" };
-            format!("{:.2} % {word} {what}", percent.abs())
-        }
-    };
-    let energy = more(own.energy_pj, other.energy_pj, "energy");
-    let delay = more(own.delay_cycles, other.delay_cycles, "delay");
-    Some(format!("runner-up: {energy} and {delay} {of}"))
 }
 
 /// The report as a page: figures, and what bounds each segment.

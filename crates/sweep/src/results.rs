@@ -121,6 +121,30 @@ impl Results {
         }
     }
 
+    /// Why runs failed: each reason with how many runs have it, the most frequent first.
+    pub fn reasons(&self) -> Vec<(usize, &str)> {
+        let text = |name: &str| match &self.columns().find(|column| column.name == name)?.values {
+            Cells::Text(words) => Some(words),
+            _ => None,
+        };
+        let (Some(status), Some(messages)) = (text("status"), text("message")) else {
+            return Vec::new();
+        };
+        let failed = status
+            .iter()
+            .zip(messages)
+            .filter(|(status, _)| *status != "ok");
+        let mut reasons: Vec<(usize, &str)> = Vec::new();
+        for (_, message) in failed {
+            match reasons.iter_mut().find(|(_, known)| known == message) {
+                Some((number, _)) => *number += 1,
+                None => reasons.push((1, message)),
+            }
+        }
+        reasons.sort_by(|(one, _), (other, _)| other.cmp(one));
+        reasons
+    }
+
     /// Its columns.
     pub fn columns(&self) -> impl Iterator<Item = &Column> {
         self.table.columns()

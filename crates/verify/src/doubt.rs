@@ -532,14 +532,15 @@ impl<'m> Trace<'m> {
         // What has too many runs was reported when it was looked at first.
         _ = self.state.writes.add(entry, footprint);
         let patterns = || self.accesses.fitting(footprint).flat_map(|p| p.runs());
+        let span = footprint.span.0..footprint.span.1;
         if let Some(remains) = &mut self.state.remains {
-            remains.overwrite(entry, buffer, patterns());
+            remains.overwrite(entry, buffer, &span, patterns());
         }
         if entry.certainty == Certainty::Exact {
-            self.state.marks.clear(buffer, patterns());
+            self.state.marks.clear(buffer, &span, patterns());
         }
         if let Some(zeros) = &mut self.state.zeros {
-            zeros.marks.clear(buffer, patterns());
+            zeros.marks.clear(buffer, &span, patterns());
         }
     }
 

@@ -63,8 +63,16 @@ impl Marks {
         self.buffers.entry(buffer).or_default().set(runs, mark);
     }
 
-    pub(crate) fn clear(&mut self, buffer: BufferId, runs: impl IntoIterator<Item = (u64, u64)>) {
-        if let Some(cells) = self.buffers.get_mut(&buffer) {
+    /// Takes the marks of some runs away, all of which lie in a span: mostly one that has none.
+    pub(crate) fn clear(
+        &mut self,
+        buffer: BufferId,
+        span: &Range<u64>,
+        runs: impl IntoIterator<Item = (u64, u64)>,
+    ) {
+        if self.first(buffer, span.clone()).is_some()
+            && let Some(cells) = self.buffers.get_mut(&buffer)
+        {
             cells.set(runs, 0);
         }
     }

@@ -125,7 +125,8 @@ impl Race<'_, '_, '_> {
             let mut finding = rule.at(program.place(second.task), message)
                 .with(program.place(first.task), format!("{one} {}", connections(program, first.task)))
                 .with(program.place(second.task), format!("{two} {}", connections(program, second.task)));
-            finding.hint = unheard(program, [first.task, second.task]);
+            let pair = [first.task, second.task];
+            finding.hint = unheard(program, pair).or_else(|| either(program, pair));
             finding
         });
         is_duplicate
@@ -255,7 +256,15 @@ impl Race<'_, '_, '_> {
         match writes.into_iter().find(|e| matches!(self.overlap(e, read), Overlap::Common(..))) {
             Some(write) => {
                 let name = program.task_name(write.task);
-                finding.with(program.place(write.task), format!("{name} writes bytes of these; {}", connections(program, write.task)))
+                let mut finding = finding.with(
+                    program.place(write.task),
+                    format!("{name} writes bytes of these; {}", connections(program, write.task)),
+                );
+                finding.hint = signal_of(program, write.task).map(|sync| {
+                    let advice = wait_for(program, read.task, sync, write.task);
+                    format!("If {name} writes what is read here: {advice}")
+                });
+                finding
             }
             None => finding.hint("no task of the program writes these bytes: look for a wrong address on either side"),
         }
@@ -268,21 +277,73 @@ fn unheard(program: &Program<'_>, [one, two]: [TaskId; 2]) -> Option<String> {
     [(one, two), (two, one)]
         .into_iter()
         .find_map(|(giver, taker)| {
-            let sync = program.signals(giver).iter().find_map(|s| match s.action {
-                Action::Add(sync, _) | Action::Produce(sync) if !is_awaited(sync) => Some(sync),
-                _ => None,
-            })?;
-            let awaited = match value_after(program, sync) {
-                Some(value) => format!("{} ≥ {value}", program.syncs[sync].name),
-                None => "it".to_owned(),
-            };
+            let mut given = signals_of(program, giver);
+            let sync = given.find(|sync| !is_awaited(*sync))?;
             Some(format!(
-                "{} signals {}, which no task waits for. Let {} wait for {awaited}.",
+                "{} signals {}, which no task waits for: {}",
                 program.task_name(giver),
                 program.syncs[sync].name,
-                program.task_name(taker)
+                wait_for(program, taker, sync, giver)
             ))
         })
+}
+
+/// What orders two tasks, where it is not known which of them has to come first.
+fn either(program: &Program<'_>, [one, two]: [TaskId; 2]) -> Option<String> {
+    let first = |giver, taker| {
+        let sync = signal_of(program, giver)?;
+        Some(format!(
+            "If {} has to come first: {}",
+            program.task_name(giver),
+            wait_for(program, taker, sync, giver)
+        ))
+    };
+    match (first(one, two), first(two, one)) {
+        (Some(one), Some(two)) => Some(format!("{one} {two}")),
+        (one, two) => one.or(two),
+    }
+}
+
+/// What a task raises when it is done.
+fn signals_of(program: &Program<'_>, task: TaskId) -> impl Iterator<Item = SyncId> {
+    program
+        .signals(task)
+        .iter()
+        .filter_map(|signal| match signal.action {
+            Action::Add(sync, _) | Action::Produce(sync) => Some(sync),
+            Action::Consume(_) | Action::Configure(_) | Action::Release(_) => None,
+        })
+}
+
+fn signal_of(program: &Program<'_>, task: TaskId) -> Option<SyncId> {
+    signals_of(program, task).next()
+}
+
+/// Advice to let a task wait for what another one signals. Where the tasks of a program wait for one thing each, and this one does already, it
+/// needs a task of its own.
+fn wait_for(program: &Program<'_>, taker: TaskId, sync: SyncId, giver: TaskId) -> String {
+    let awaited = match value_after(program, sync) {
+        Some(value) => format!("{} ≥ {value}", program.syncs[sync].name),
+        None => format!(
+            "{} as {} raises it",
+            program.syncs[sync].name,
+            program.task_name(giver)
+        ),
+    };
+    let (taker_name, waits) = (program.task_name(taker), program.waits(taker));
+    let is_single = || {
+        program
+            .tasks
+            .indices()
+            .all(|task| program.waits(task).len() <= 1)
+    };
+    match waits {
+        [own] if is_single() => format!(
+            "let an instruction before {taker_name} wait for {awaited}: {taker_name} waits for {} already, and holds one wait.",
+            program.syncs[own.sync].name
+        ),
+        _ => format!("let {taker_name} wait for {awaited}."),
+    }
 }
 
 /// What a counter holds after the only signal that changes it; `None` where there are several.

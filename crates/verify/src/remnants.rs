@@ -323,11 +323,12 @@ impl<'r> Remains<'r> {
         Some(found)
     }
 
-    /// Notes what an access writes.
+    /// Notes what an access writes: these runs, which lie in a span.
     pub(crate) fn overwrite(
         &mut self,
         entry: &Use,
         buffer: BufferId,
+        span: &Range<u64>,
         runs: impl Iterator<Item = (u64, u64)>,
     ) {
         if !self.buffers.contains(&buffer) {
@@ -337,7 +338,7 @@ impl<'r> Remains<'r> {
         if self.old.contains(&writer) {
             self.writers.set(buffer, runs, writer);
         } else {
-            self.writers.clear(buffer, runs);
+            self.writers.clear(buffer, span, runs);
         }
     }
 

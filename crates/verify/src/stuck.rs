@@ -236,6 +236,21 @@ fn starved(program: &Program<'_>, stuck: &Stuck) -> Finding {
         }
     }
     let mut finding = rules::DEADLOCK.at(program.place(stuck.task), message);
+    if let (true, Some((wait, _))) = (stuck.missing.is_empty(), stuck.waits.first()) {
+        let name = &program.syncs[wait.sync].name;
+        let waited = condition(program, wait);
+        finding = match reachable(program, wait) {
+            Some(sum) if sum > 0 => finding.hint(format!(
+                "Let it wait for {name} ≥ {sum} or less, or add the signal that is missing."
+            )),
+            _ if wait.condition == Condition::Lit => finding.hint(format!(
+                "Set the producer count of {name} to the number of tasks that signal it in this use, or remove the wait."
+            )),
+            _ => finding.hint(format!(
+                "Remove the wait for {waited}, or let a task that runs before it signal {name}."
+            )),
+        };
+    }
     for task in stuck.missing.iter().take(RELATED) {
         finding = finding.with(program.place(*task), "would signal it, and has not run");
     }

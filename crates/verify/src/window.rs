@@ -26,15 +26,23 @@ impl Window {
     /// The first run of its bytes among some, counted from the start of the window.
     pub(crate) fn first(&self, bytes: Range<u64>) -> Option<Range<u64>> {
         let (low, high) = (bytes.start as usize, bytes.end as usize);
-        let first = words(low, high).find_map(|(word, mask)| {
-            let found = self.0[word] & mask;
-            (found != 0).then(|| word * WORD + found.trailing_zeros() as usize)
-        })?;
-        let end = words(first, high).find_map(|(word, mask)| {
-            let other = !self.0[word] & mask;
-            (other != 0).then(|| word * WORD + other.trailing_zeros() as usize)
-        });
-        Some(first as u64..end.unwrap_or(high) as u64)
+        let first = self.next(low, high, 0)?;
+        let end = self.next(first, high, u64::MAX).unwrap_or(high);
+        Some(first as u64..end as u64)
+    }
+
+    /// The first bit from one to before another that is set, or where the words are flipped, that is not.
+    fn next(&self, low: usize, high: usize, flip: u64) -> Option<usize> {
+        let mut skipped = u64::MAX << (low % WORD);
+        for word in low / WORD..high.div_ceil(WORD) {
+            let found = (self.0[word] ^ flip) & skipped;
+            if found != 0 {
+                let bit = word * WORD + found.trailing_zeros() as usize;
+                return (bit < high).then_some(bit);
+            }
+            skipped = u64::MAX;
+        }
+        None
     }
 }
 

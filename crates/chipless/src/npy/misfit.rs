@@ -22,7 +22,7 @@ pub(super) fn advice(
         )
     } else if !same_type && found == shape && element.kind() != Kind::Float {
         format!(
-            ". The program takes integers: quantise the array by the scale of this input, or round it, and pass it as {element}"
+            ". Pass x.astype(numpy.{element}) if it holds whole numbers; reals are quantised by the scale of this input first"
         )
     } else if same_type
         && found != shape
@@ -52,7 +52,7 @@ mod tests {
         let last = said(true, &[1, 3, 8, 6], &[1, 8, 6, 3]);
         assert!(last.contains("numpy.transpose(x, (0, 3, 1, 2))"), "{last}");
         assert!(said(true, &[1, 3, 8, 6], &[3, 8, 6]).contains("numpy.reshape(x, [1, 3, 8, 6])"));
-        assert!(said(false, &[4, 4], &[4, 4]).contains("pass it as int8"));
+        assert!(said(false, &[4, 4], &[4, 4]).contains("x.astype(numpy.int8)"));
         assert_eq!(said(true, &[4, 4], &[5]), "");
         assert_eq!(said(true, &[], &[]), "");
     }

@@ -396,6 +396,15 @@ impl Document for Opened<'_> {
             weights,
         };
         let schedule = &self.document.schedule;
+        let by = self.options.timed_by(self.machine_of_dialect().0)?;
+        let (used, present) = (schedule.cores.len(), machine.core.count);
+        if present > 0 && used > present as usize {
+            let name = by.file.unwrap_or(by.name);
+            let message = format!(
+                "the schedule uses {used} cores, this machine has {present}. Schedule the network for it: `chipless schedule NET.onnx --machine {name} …`"
+            );
+            return Err(Failure::misuse(name, message));
+        }
         let mut lowered = chipless_gemini::lower(schedule, &data, &machine, &self.options.limits)
             .map_err(|finding| Failure::program(vec![*finding]))?;
         if let (Weights::Seeded(seed), Some(_)) = (&self.weights, &self.network) {
@@ -403,7 +412,6 @@ impl Document for Opened<'_> {
                 "weights are random (seed {seed}); --weights DIR gives real ones"
             ));
         }
-        let by = self.options.timed_by(self.machine_of_dialect().0)?;
         if by.file.is_none() {
             lowered.notes.push(format!(
                 "a schedule does not name its machine: its times are by \"{}\", which is built in. For those of another, pass `--machine mesh.json`, the mesh that `chipless schedule` took",

@@ -206,7 +206,7 @@ impl<'f> Opened<'f> {
         let (named, all) = (named.count(), program.tasks.len());
         if options.names.is_some() && named == 0 {
             return Some(
-                "--names: the trace is of another program: in no queue has it as many events as this program has tasks. Pass the \
+                "--names: the trace is of another program: no queue of it has as many events as this program has tasks. Pass the \
                  schedule trace that the compiler wrote with this blob"
                     .to_owned(),
             );
@@ -216,6 +216,20 @@ impl<'f> Opened<'f> {
                 "--model: no task of {all} carries a layer name, so no node can be shown. Compile with PERF_COUNT=YES, or pass \
                  the compiler's schedule trace (--names)"
             ));
+        }
+        if let Some(model) = self.model.get() {
+            let layers = || {
+                program
+                    .tasks
+                    .indices()
+                    .filter_map(|task| program.layer(task))
+            };
+            if layers().next().is_some() && !layers().any(|layer| model.node(layer).is_some()) {
+                return Some(
+                    "--model: none of the program's layers is a node of it. Pass the model that the program was compiled from"
+                        .to_owned(),
+                );
+            }
         }
         (named == 0 && all > 0).then(|| {
             "no time by layer: the blob does not say which task belongs to which layer. Compile it with PERF_COUNT=YES, or pass \

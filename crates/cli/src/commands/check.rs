@@ -152,7 +152,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     let mut finished = Vec::new();
     let mut left_out = 0;
-    let gathered = Gathered::of(&arguments.files)?;
+    let gathered = Gathered::of(&arguments.files, &["asm"])?;
     for path in &gathered.files {
         if arguments.fix {
             fix(path, &options, &policy, arguments.diff)?;

@@ -183,6 +183,7 @@ fn with_console<T: Send>(
         computes: true,
         arrays: arguments.inputs.clone(),
         seed: arguments.seed,
+        ..Data::default()
     };
     let policy = arguments.policy.load()?;
     let opened = Opened::open(path)?;

@@ -76,15 +76,15 @@ Examples:
   chipless drive iospec.yaml --host-code    an application in C; chipless host writes all of it
   printf 'write B=1,2,3\\nread\\n' | chipless drive iospec.yaml
 
-A script is a list of steps, {steps: [...]}, or a step a line:
-  write: [B, C]                                  names, for their order alone
-  write: {B: [1, 2, 3], C: c.npy}                values, or a file of them
-  write: {sequence_id: 0, vectors: [[1], [2]]}   as SpuWriteData takes them
-  write: {words64: [\"0000000900000001\", ...]}    messages as on the bus
-  read: true                                     what is ready
-  read: {sequence_id: 0}                         or {mailbox: 5}
-  read: {words64: [...]}                         as a device sent them
-  reset: true
+A script is a list of steps (YAML or JSON); file names are relative to it:
+  - write: [B, C]                                  names, for their order alone
+  - write: {B: [1, 2, 3], C: c.npy}                values, or a file of them
+  - write: {sequence_id: 0, vectors: [[1], [2]]}   as SpuWriteData takes them
+  - write: {words64: [\"0000000900000001\", ...]}    messages as on the bus
+  - read: true                                     what is ready
+  - read: {sequence_id: 0}                         or {mailbox: 5}
+  - read: {words64: [...]}                         as a device sent them
+  - reset: true
 
 In words, a step a line: `write B=1,2,3 C=c.npy`, `read`, `reset`; by hand and from standard input also `next`, which says what may \
 come, and `quit`. `read` takes everything that is ready, and no names. A script is read to its end before its first step is taken; from standard input without --script, a line that cannot be \
@@ -176,7 +176,11 @@ fn with_program(
 ) -> Result<Exit, Failure> {
     let name = path.display().to_string();
     let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-    let options = for_program(options, &name, &bytes);
+    let mut options = for_program(options, &name, &bytes);
+    let lengths = document.inputs.iter();
+    options.data.lengths = lengths
+        .filter_map(|input| Some((input.varname.clone(), u64::try_from(input.length).ok()?)))
+        .collect();
     chipless::with_behind(&name, &bytes, &options, |behind| {
         let differ = |text: String| Failure::unreadable(arguments.spec.display(), text);
         if arguments.quantize {
@@ -226,14 +230,15 @@ pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
         let femto = Femto::read(&bytes).map_err(|finding| refuse(&bytes, vec![*finding]))?;
         converted = chipless::spu::yaml::write(&femto.iospec());
         &converted
+    } else if let Some(program) = program_by_mistake(&name, &bytes) {
+        let text = format_args!("expected an IOSpec (YAML) or a .femto container, found {program}");
+        return Err(Failure::unreadable(&name, text));
     } else {
         std::str::from_utf8(&bytes).map_err(|e| {
-            let found = match program_by_mistake(&name, &bytes) {
-                Some(program) => program,
-                None => format!("other bytes than UTF-8 at offset {}", e.valid_up_to()),
-            };
-            let text =
-                format_args!("expected an IOSpec (YAML) or a .femto container, found {found}");
+            let text = format_args!(
+                "expected an IOSpec (YAML) or a .femto container, found other bytes than UTF-8 at offset {}",
+                e.valid_up_to()
+            );
             Failure::unreadable(&name, text)
         })?
     };
@@ -249,6 +254,10 @@ pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
 /// What to say of a program that stands where a contract or a script should.
 fn program_by_mistake(name: &str, bytes: &[u8]) -> Option<String> {
     let target = chipless::recognize(name, bytes)?.name();
+    // What the target of contracts recognises as text is one.
+    if target == "spu" && std::str::from_utf8(bytes).is_ok() {
+        return None;
+    }
     Some(format!(
         "a program of target {target}. `chipless iospec {name} > iospec.yaml` writes its IOSpec, and `chipless drive iospec.yaml --program {name}` drives it"
     ))

@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let mut exit = Exit::Done;
     let mut read = Vec::new();
-    let gathered = Gathered::of(&arguments.files)?;
+    let gathered = Gathered::of(&arguments.files, &[])?;
     for path in &gathered.files {
         let opened = Opened::open(path).and_then(|opened| {
             let (info, raw, rest) = opened.with_file(&options, |file| {

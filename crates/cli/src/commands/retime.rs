@@ -72,6 +72,9 @@ fn remove(program: &mut Program<'_>, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Changes of a program rather than of its machine.
+const OF_PROGRAMS: [&str; 3] = ["tiles", "precision", "without"];
+
 /// Other machine parameters that a run is timed with.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What if")]
@@ -101,22 +104,35 @@ impl Changes {
         if self.rank {
             changes.extend(compilations(opened, options)?);
         }
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let machine = opened.with_document(options, |document| Ok(document.machine_text()?))?;
+        let figures = machine.map_or_else(Vec::new, |text| chipless::figures(&text));
         let mut runs = Vec::new();
         for change in &changes {
+            let key = change.split('=').next().unwrap_or_default();
             let latency = latency(opened, options, change).map_err(|failure| match failure {
                 Failure::Plain(mut plain) if plain.subject == "--set" => {
                     "--what-if".clone_into(&mut plain.subject);
+                    let hint = suggest::hint(key, OF_PROGRAMS);
+                    plain.message.push_str(&hint);
                     Failure::Plain(plain)
                 }
                 failure => failure,
             })?;
+            let figure = figures.iter().find(|figure| figure.key == key);
             runs.extend(latency.map(|latency| WhatIf {
                 change: change.clone(),
+                was: figure.map(|figure| match &*figure.unit {
+                    "1" => figure.value.clone(),
+                    unit => format!("{} {unit}", figure.value),
+                }),
                 latency_ns: latency.ns(),
                 speedup: ratio(base, latency),
             }));
         }
-        Ok((!changes.is_empty()).then_some(runs))
+        Ok(Some(runs))
     }
 
     /// The ranking, where it was asked for.

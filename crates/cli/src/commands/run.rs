@@ -189,6 +189,7 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
         computes: !arguments.timing_only,
         arrays: arguments.inputs.clone(),
         seed: arguments.seed,
+        ..Data::default()
     };
     let trace = arguments.compare.as_ref();
     if let Some(path) = trace.filter(|path| !path.exists()) {

@@ -423,6 +423,10 @@ fn threads(arguments: &Arguments) -> usize {
 
 fn machine(path: &Path) -> Result<Machine, Failure> {
     let ready_made = path.to_str().and_then(mesh::file);
+    if ready_made.is_none() && !path.exists() && path != Path::new("-") {
+        let text = "expected a mesh by name, such as mesh4x4 (at most 4096 cores), or a machine file (JSON); there is no such file";
+        return Err(Failure::unreadable(path.display(), text));
+    }
     let text = ready_made.map_or_else(|| files::read_text(path), Ok)?;
     let (machine, unknown) =
         Machine::read(&text).map_err(|error| Failure::unreadable(path.display(), error))?;
@@ -477,9 +481,12 @@ fn network(arguments: &Arguments, batch: i64) -> Result<Front, Failure> {
     }
     let bytes = files::open(path).map_err(|error| wrong(&error))?;
     let beside = |name: &str| beside(path, name);
-    let (front, note) = reading
-        .read(&bytes, &beside)
-        .map_err(|error| wrong(&error))?;
+    let (front, note) = reading.read(&bytes, &beside).map_err(|error| {
+        match chipless::kind_of(&path.to_string_lossy(), &bytes) {
+            Some(found) => wrong(&format_args!("expected an ONNX model, found {found}")),
+            None => wrong(&error),
+        }
+    })?;
     if let Some(note) = note {
         terminal::complain(&format!("{}: note: {note}\n", path.display()));
     }

@@ -132,7 +132,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Says how many rows were written.
+/// Reasons of failed runs that are named, at most.
+const REASONS: usize = 4;
+
+/// Says how many rows were written, and why runs failed.
 pub(super) fn said(output: &Path, results: &Results, sharded: &Sharded) {
     if sharded.quiet {
         return;
@@ -146,6 +149,14 @@ pub(super) fn said(output: &Path, results: &Results, sharded: &Sharded) {
         output.display(),
         results.rows()
     ));
+    let reasons = results.reasons();
+    for (number, reason) in reasons.iter().take(REASONS) {
+        let runs = if *number == 1 { "run" } else { "runs" };
+        terminal::complain(&format!("  {number} {runs}: {reason}\n"));
+    }
+    if reasons.len() > REASONS {
+        terminal::complain("  The column `message` has the other reasons.\n");
+    }
 }
 
 fn sweep(arguments: &Arguments) -> Result<Results, Failure> {

@@ -40,21 +40,26 @@ A space:
   base: mesh.json                                # relative to the space
   machine:                                       # keys of the machine file
     mesh: [2x2, 4x4]
+    stride: 2                                    # must divide the columns of every mesh
     l2.bytes: [262144, 1048576]
     dram.bytes_per_cycle: {from: 8, to: 64, steps: 4, scale: log}
   schedule: {precision: fp16, trees: 2000, objective: edp}
   price: {process: 12nm, memory: gddr6x}
   front: [latency_ns, energy_pj, cost_usd]       # less is better
 
+Keys that the space does not vary are those of the base, also DRAM's. A ready-made mesh (`schedule --machine mesh8x8`) has 1 byte of DRAM a cycle
+for each core: another machine than a point `mesh: 8x8` of a base made from mesh4x4.
+
 Examples:
+  chipless machine mesh4x4 --template > mesh.json                              a base
   chipless tune net.onnx --space space.yaml -o front.parquet
   chipless tune net.onnx other.onnx --space space.yaml -o front.csv --svg front.svg --report front.html
   chipless tune net.onnx --space space.yaml -o part3.parquet --shard 3/16      one of 16 jobs of a batch system
   chipless tune --merge part*.parquet -o front.parquet                         the same file as without shards
 
-A search that was stopped goes on where it was when the same command is given again. docs/tuning.md explains spaces, columns and prices.
+If a search was stopped, the same command continues where it was. docs/tuning.md explains spaces, columns and prices.
 
-Exit status: 0 all points were made (what went wrong in one is in its row), 2 the space or a network cannot be used.";
+Exit status: 0 all points were tried (an error of one is in its row), 2 the space or a network cannot be used.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (output, sharded) = (&arguments.output, &arguments.sharded);

@@ -62,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         computes: !arguments.timing_only,
         arrays: arguments.inputs.clone(),
         seed: arguments.seed,
+        ..Data::default()
     };
     let mut page = Page::of(arguments, &options)?;
     let server = Server::http(("127.0.0.1", arguments.port))

@@ -147,6 +147,12 @@ fn every_page_is_in_the_book_and_in_the_readme() {
             continue;
         }
         assert!(book.contains(&format!("({name})")), "the book lacks {name}");
+        let page = std::fs::read_to_string(&page).unwrap();
+        let is_marker = |line: &str| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ");
+        assert!(
+            !page.lines().any(is_marker),
+            "{name} has two versions of a part"
+        );
         let is_linked = name == "index.md" || readme.contains(&format!("(docs/{name})"));
         assert!(is_linked, "the README lacks {name}");
     }

@@ -124,7 +124,7 @@ fn findings_have_the_forms_of_ci_systems() {
             &statistics["statistics"][0]["code"],
             &statistics["statistics"][0]["count"]
         ),
-        (1, &"deadlock".into(), &3.into())
+        (1, &"deadlock".into(), &4.into())
     );
 }
 

@@ -6,6 +6,7 @@ use crate::sample::{Value, Values};
 use crate::source::AnyFiles;
 use chipless::{Failure, Files};
 use chipless_schedule::machine::Machine;
+use chipless_schedule::mesh;
 use serde_json::Value as Json;
 
 /// A machine file.
@@ -19,15 +20,25 @@ impl Base {
     /// Reads the base of a space, and refuses figures that it cannot have.
     pub(super) fn open(space: &Space, files: &AnyFiles) -> Result<Base, Failure> {
         let name = space.base.to_string_lossy().into_owned();
-        let bytes = files.open(&name).map_err(|why| {
-            let text = format!("{}: {why}", space.base.display());
-            Failure::unreadable(space.at(space.base_line), text)
-        })?;
         let wrong = |why: &dyn std::fmt::Display| Failure::unreadable(&name, why);
-        let text = std::str::from_utf8(&bytes)
-            .map_err(|_| wrong(&"expected text in UTF-8, found other bytes"))?;
-        Machine::read(text).map_err(|error| wrong(&error))?;
-        let json = serde_json::from_str(text).map_err(|error| wrong(&error))?;
+        let ready_made = space
+            .base
+            .file_name()
+            .and_then(|name| mesh::file(name.to_str()?));
+        let text = match ready_made.filter(|_| !files.exists(&name)) {
+            Some(text) => text,
+            None => {
+                let bytes = files.open(&name).map_err(|why| {
+                    let text = format!("{}: {why}", space.base.display());
+                    Failure::unreadable(space.at(space.base_line), text)
+                })?;
+                let text = std::str::from_utf8(&bytes)
+                    .map_err(|_| wrong(&"expected text in UTF-8, found other bytes"))?;
+                text.to_owned()
+            }
+        };
+        Machine::read(&text).map_err(|error| wrong(&error))?;
+        let json = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
         let base = Base { name, json };
         for figure in &space.figures {
             base.has(space, figure)?;
@@ -62,7 +73,9 @@ impl Base {
         for value in list {
             let is_number = matches!(value, Value::Whole(_) | Value::Number(_));
             match own {
-                Some(Json::Array(_) | Json::String(_)) if matches!(value, Value::Text(_)) => {}
+                Some(Json::String(_)) if matches!(value, Value::Text(_)) => {}
+                Some(Json::Array(_)) if matches!(value, Value::Text(text) if pair(text).is_some()) =>
+                    {}
                 Some(Json::Array(_)) => {
                     return wrong("two whole numbers, such as 4x4,", &value.text());
                 }

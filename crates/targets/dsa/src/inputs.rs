@@ -217,7 +217,7 @@ fn loops(array: &Given<'_>, width: u32, lanes: u64) -> Result<Vec<u64>, String> 
 }
 
 /// Unsigned integers of the width of a port.
-pub(crate) const fn unsigned(width: u32) -> ElementType {
+pub const fn unsigned(width: u32) -> ElementType {
     match width {
         8 => ElementType::UInt8,
         16 => ElementType::UInt16,

@@ -23,7 +23,7 @@ mod timing;
 
 pub use graph::Graph;
 pub use info::info;
-pub use inputs::{DEFAULT_ROWS, Given, Input, Origin, course, inputs};
+pub use inputs::{DEFAULT_ROWS, Given, Input, Origin, course, inputs, unsigned};
 pub use lint::lint;
 pub use lower::lower;
 pub use machine::{MACHINES, Machine};

@@ -29,6 +29,9 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Core {
+    /// How many there are; 0 for as many as a schedule uses. Machine files from before this figure lack it.
+    #[serde(default)]
+    pub count: u32,
     /// Bytes of L2, for files that do not say.
     pub buffer_bytes: u64,
     /// Banks of the weight buffer.

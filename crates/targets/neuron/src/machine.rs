@@ -69,6 +69,12 @@ pub struct ElementWise {
     pub activate_start_ns: f64,
     /// Scalar engine: for each of scale and bias that is read from memory.
     pub operand_read_ns: f64,
+    /// Scalar engine: how much earlier an instruction starts if its source is in PSUM. Machine files from before this figure lack it.
+    #[serde(default)]
+    pub scalar_from_psum_ns: f64,
+    /// The same, if its destination is.
+    #[serde(default)]
+    pub scalar_to_psum_ns: f64,
     /// Scalar engine: a read of the accumulator.
     pub accumulator_ns: f64,
     /// `GpSimd`: an instruction besides its elements.

@@ -407,10 +407,14 @@ fn read_header<'f>(bytes: &'f [u8], findings: &mut Vec<Finding>) -> Option<&'f F
         fault(
             0,
             bytes.len() as u64,
-            format!(
-                "expected at least the 64 bytes of an ELF64 header, found {}",
-                bytes.len()
-            ),
+            if bytes.is_empty() {
+                "the file is empty; expected an ELF64 header".to_owned()
+            } else {
+                format!(
+                    "expected at least the 64 bytes of an ELF64 header, found {}",
+                    bytes.len()
+                )
+            },
         );
         return None;
     };

@@ -6,8 +6,10 @@ use crate::target::{Lowered, Picture};
 use crate::{npy, random};
 use chipless_dsa::adg::Adg;
 use chipless_dsa::evaluate::{Course, Settings, Stop};
-use chipless_dsa::graph::Graph;
-use chipless_dsa::{DEFAULT_ROWS, Document, Given, Input, MACHINES, Machine, Mapped, Origin};
+use chipless_dsa::graph::{Graph, Node as Vertex, Port};
+use chipless_dsa::{
+    DEFAULT_ROWS, Document, Given, Input, MACHINES, Machine, Mapped, Origin, unsigned,
+};
 use chipless_dsa_mapper::judge::{self, Verdict};
 use chipless_dsa_mapper::{self as mapper, Mapping, pictures};
 use chipless_model::{Node, Text, Value};
@@ -30,10 +32,11 @@ impl Streams {
     pub(super) fn make(document: &Document<'_>, options: &Options) -> Result<Streams, Failure> {
         let graph = &document.graph;
         let files = open(graph, options)?;
-        let given: Vec<Given<'_>> = files
+        let mut given: Vec<Given<'_>> = files
             .iter()
             .map(|(name, file)| give(name, file))
             .collect::<Result<_, _>>()?;
+        given.extend(of_length(graph, options));
         let mut failed = None;
         let mut fill = |element, index, bytes: &mut [u8]| {
             if let Err(error) = random::fill(element, options.data.seed, index, 0, bytes) {
@@ -108,6 +111,26 @@ fn open(graph: &Graph, options: &Options) -> Result<Vec<(String, File)>, Failure
         files.push((name.to_owned(), options.open(path)?));
     }
     Ok(files)
+}
+
+/// Zeros for inputs of which only the length is known, in whole rows.
+fn of_length(graph: &Graph, options: &Options) -> Vec<Given<'static>> {
+    let zeros = |(_, node, port): (_, &Vertex, &Port)| {
+        let (length, lanes) = (
+            *options.data.lengths.get(&*node.name)?,
+            u64::from(port.lanes),
+        );
+        let bytes = length.checked_mul(u64::from(port.width / 8))?;
+        let fits =
+            length > 0 && length.is_multiple_of(lanes) && bytes <= options.limits.memory_bytes;
+        fits.then(|| Given {
+            name: node.name.clone(),
+            element: unsigned(port.width),
+            shape: vec![length / lanes, lanes],
+            bytes: vec![0; bytes as usize].into(),
+        })
+    };
+    graph.inputs().filter_map(zeros).collect()
 }
 
 fn give<'b>(name: &str, file: &'b File) -> Result<Given<'b>, Failure> {

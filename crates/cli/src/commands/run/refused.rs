@@ -38,7 +38,7 @@ pub(in crate::commands) fn refusal(
         return Some((told.into(), Some(timeline)));
     }
     let failure = chipless::Failure {
-        message: "is refused: errors were found (--no-verify runs it all the same)".to_owned(),
+        message: "not run: errors were found (--no-verify runs it all the same)".to_owned(),
         ..chipless::Failure::program(errors)
     };
     Some((failure.into(), None))

@@ -64,6 +64,7 @@ pub(super) fn compared(
     match compare::compare(prepared, schedule) {
         Ok(found) => {
             warn(&arguments.network, front, &found.layers);
+            warn_of_outputs(&arguments.network, front, &found);
             Ok(Some(found))
         }
         Err(text) => not_compared(arguments, &text),
@@ -114,6 +115,31 @@ fn warn(path: &Path, front: &Front, layers: &[Loss]) {
             "{}: warning: {} more layers lose resolution; --json lists them\n",
             path.display(),
             layers.len() - MOST_NAMED
+        ));
+    }
+}
+
+/// Relative error beyond which an output says little of the network.
+const FAR: f64 = 0.1;
+
+/// Names the output that is furthest from the network's, where it is far.
+fn warn_of_outputs(path: &Path, front: &Front, found: &Comparison) {
+    let errors = found.outputs.iter();
+    let errors = errors.filter_map(|output| Some((output, output.relative_error?)));
+    let Some((output, error)) = errors.max_by(|(_, one), (_, other)| one.total_cmp(other)) else {
+        return;
+    };
+    if error > FAR && front.bits() == 8 {
+        let advice = if front.is_quantised {
+            "Compare on data that the network was quantised for (--input)"
+        } else {
+            "Schedule the network with --precision fp16, or give int8 its ranges with --calibrate"
+        };
+        terminal::complain(&format!(
+            "{}: warning: output `{}` is {:.0} % off the floating-point network. {advice}\n",
+            path.display(),
+            output.name,
+            error * 100.0
         ));
     }
 }

@@ -25,6 +25,10 @@ chipless_model::rules! {
         "The tool keeps one list of links for each number of a port: a later line takes the place of an earlier one."
         "Give each port a number of its own, or remove the line that does not count."
         "dsa-scheduler, sub_model.cpp";
+    EXTRA_TYPES Fault Warning Format "adg-extra-types" "the layout of a text model is larger than its mesh"
+        "The tool reads as many rows as the mesh is high, and as many types of each as it is wide. What stands beyond is not read: the fabric is the smaller one."
+        "Make width and height those of the layout, or remove the types that do not count."
+        "dsa-scheduler, sub_model.cpp";
     ELEMENT Fault Error Format "adg-element" "an element of an unknown kind, or twice the same"
         "Known are ProcessingElement, Switch, InputVectorPort, OutputVectorPort, DirectMemoryAccess, ScratchpadMemory, RecurrenceEngine, GenerateEngine and RegisterEngine, each with a number of its own."
         "Rename the element."

@@ -31,14 +31,19 @@ const DELAY_DEPTH: u32 = 8;
 const REGISTERS: u32 = 8;
 const PORT_DEPTH: u32 = 2;
 
+const SECTIONS: [&str; 4] = ["[fu-model]", "[switch-model]", "[sub-model]", "[io-model]"];
+
 /// Whether a file is a text model.
 pub(super) fn recognize(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(1 << 16)];
-    ["[fu-model]", "[switch-model]", "[sub-model]", "[io-model]"]
-        .iter()
-        .filter(|word| memchr::memmem::find(start, word.as_bytes()).is_some())
-        .count()
-        >= 2
+    let mut lines = start.split(|byte| *byte == b'\n');
+    // The oldest models have no sections, and lists of types alone begin with one.
+    lines.any(|line| {
+        line.starts_with(b"FU_TYPE ")
+            || SECTIONS
+                .iter()
+                .any(|section| line.starts_with(section.as_bytes()))
+    })
 }
 
 fn error(line: usize, message: impl Into<String>) -> Error {
@@ -47,7 +52,6 @@ fn error(line: usize, message: impl Into<String>) -> Error {
 }
 
 /// What the lines say.
-#[derive(Default)]
 struct Model<'t> {
     /// Operations of each type of element; `None` for all that there are.
     types: HashMap<&'t str, Option<Vec<String>>>,
@@ -60,6 +64,8 @@ struct Model<'t> {
     region: [u32; 4],
     /// Types of elements, row by row.
     rows: Vec<(usize, Vec<&'t str>)>,
+    /// Lines of further rows.
+    extra_rows: Vec<usize>,
     /// Numbers of the ports and of what they are linked to.
     input_ports: Vec<(u32, Vec<u32>)>,
     output_ports: Vec<(u32, Vec<u32>)>,
@@ -87,9 +93,20 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<(Adg, Vec<Finding>),
 }
 
 fn parse(text: &str) -> Result<Model<'_>, Error> {
+    // What the tool takes where the file says nothing.
     let mut model = Model {
+        types: HashMap::new(),
+        width: 0,
+        height: 0,
+        inputs: 2,
         outputs: 2,
-        ..Model::default()
+        layout: "open_splyser",
+        region: [0; 4],
+        rows: Vec::new(),
+        extra_rows: Vec::new(),
+        input_ports: Vec::new(),
+        output_ports: Vec::new(),
+        findings: Vec::new(),
     };
     let mut section = "";
     // Rows of the layout that are still to come.
@@ -109,13 +126,21 @@ fn parse(text: &str) -> Result<Model<'_>, Error> {
             rows -= 1;
             continue;
         }
-        match section {
-            "fu-model" => model.kind(line, number)?,
-            "sub-model" => rows = model.dimension(line, number)?.unwrap_or(rows),
-            "io-model" => model.port(line, number)?,
+        if !line.contains(':') && !model.rows.is_empty() && section != "io-model" {
+            model.extra_rows.push(number);
+            continue;
+        }
+        let word = line.split([' ', ':']).next().unwrap_or_default();
+        match (section, word) {
+            ("fu-model", _) | ("", "FU_TYPE") => model.kind(line, number)?,
+            ("io-model", _) | ("", "PORT_IN" | "PORT_OUT" | "VPORT_IN" | "VPORT_OUT") => {
+                model.port(line, number)?;
+            }
+            ("sub-model" | "", _) => rows = model.dimension(line, number)?.unwrap_or(rows),
             _ => {}
         }
     }
+    model.note_extra()?;
     Ok(model)
 }
 
@@ -240,6 +265,37 @@ impl<'t> Model<'t> {
         Ok(())
     }
 
+    /// Types of a layout that is larger than the mesh.
+    fn note_extra(&mut self) -> Result<(), Error> {
+        if self.rows.is_empty() && self.width == 0 && !self.types.is_empty() {
+            let count = self.types.len();
+            let message = format!(
+                "the file lists {count} types of elements and no mesh: it describes elements to a hardware generator, not a fabric"
+            );
+            return Err(Box::new(rules::UNSUPPORTED.at(Place::file(), message)));
+        }
+        let wide = self
+            .rows
+            .iter()
+            .find(|(_, row)| row.len() > self.width as usize);
+        let first = wide.map(|(line, _)| line).or(self.extra_rows.first());
+        if let Some(line) = first {
+            let (rows, columns) = (
+                self.rows.len() + self.extra_rows.len(),
+                self.rows.iter().map(|(_, row)| row.len()).max(),
+            );
+            let message = format!(
+                "the layout has {rows} rows of up to {} types, the mesh has {} of {}: the rest is not used",
+                columns.unwrap_or_default(),
+                self.height,
+                self.width
+            );
+            let place = Place::file().at(format!("line {line}"));
+            self.findings.push(rules::EXTRA_TYPES.at(place, message));
+        }
+        Ok(())
+    }
+
     fn is_shared(&self, x: u32, y: u32) -> bool {
         let [left, top, width, height] = self.region;
         (left..left.saturating_add(width)).contains(&x)
@@ -257,7 +313,10 @@ impl<'t> Model<'t> {
                 .chain((0..h).map(|y| (w, y)))
                 .chain(right(h, 1, w))
                 .collect(),
-            ("three_in_two_out", false) => right(h, 1, w)
+            ("open_splyser", true) => down(0, h, 1)
+                .chain(right(0, 0, w.saturating_sub(1)))
+                .collect(),
+            ("three_in_two_out" | "open_splyser", false) => right(h, 1, w)
                 .chain(down(w, h.saturating_sub(1), 0))
                 .collect(),
             // The tool walks along the wrong side here; its fabrics are what it makes.
@@ -273,7 +332,7 @@ impl<'t> Model<'t> {
                 .collect(),
             (other, _) => {
                 let message = format!(
-                    "expected io_layout three_sides_in, three_in_two_out or every_switch, found \"{other}\""
+                    "expected io_layout open_splyser, three_sides_in, three_in_two_out or every_switch, found \"{other}\""
                 );
                 return Err(Box::new(rules::UNSUPPORTED.at(Place::file(), message)));
             }

@@ -1,6 +1,6 @@
 //! Architecture graphs: reading their forms, judging them, refusing what is none.
 
-use chipless_dsa::adg::{self, Adg, Form};
+use chipless_dsa::adg::{self, Adg, ElementKind, Form};
 use chipless_model::Limits;
 use serde_json::Value;
 
@@ -440,13 +440,14 @@ fn meshes_are_made_changed_and_compared() {
 /// The forms that ports and layouts had between 2016 and 2018.
 #[test]
 fn text_models_of_every_generation_are_read() {
-    let model = |layout: &str, ports: &str| {
-        let text = format!(
+    let text = |layout: &str, ports: &str| {
+        format!(
             "[fu-model]\nFU_TYPE FU_ADD: Add64:20\n[switch-model]\n[sub-model]\nwidth: 2\nheight: 2\nio_layout: three_sides_in\n\
              ins_per_switch: 3\nouts_per_switch: 3\n{layout}: FULL\nFU_ADD FU_ADD\nFU_ADD FU_ADD\n[io-model]\n{ports}\n"
-        );
-        Adg::read(text.as_bytes(), &Limits::default()).unwrap()
+        )
     };
+    let read = |text: &str| Adg::read(text.as_bytes(), &Limits::default());
+    let model = |layout: &str, ports: &str| read(&text(layout, ports)).unwrap();
     let (today, findings) = model("SS_LAYOUT", "PORT_IN 0: 2, 5, 8\nPORT_OUT 0: 1");
     assert!(findings.is_empty(), "{findings:?}");
     for (layout, ports) in [
@@ -462,6 +463,41 @@ fn text_models_of_every_generation_are_read() {
             "{findings:?}"
         );
     }
+    // The oldest have no sections; what they do not say is what the tool takes then.
+    let oldest = "width: 2\nheight: 2\nFU_TYPE FU_ADD: Add64:20\nSB_LAYOUT: FULL\nFU_ADD FU_ADD\nFU_ADD FU_ADD\nPORT_IN 0: 1, 7\nPORT_OUT 0: 4\n";
+    let (oldest, findings) = read(oldest).unwrap();
+    assert!(findings.is_empty(), "{findings:?}");
+    let links = |is_meant: fn(&ElementKind) -> bool| {
+        let mut elements = oldest.elements.iter_enumerated();
+        let (port, _) = elements.find(|(_, e)| is_meant(&e.kind)).unwrap();
+        let ends = oldest.links.iter().filter_map(|link| {
+            let other = match (link.source == port, link.sink == port) {
+                (true, _) => link.sink,
+                (_, true) => link.source,
+                _ => return None,
+            };
+            oldest.elements[other].place
+        });
+        ends.collect::<Vec<_>>()
+    };
+    // Two inputs to a switch: the left edge upwards but for its upper corner, then the upper edge but for its right corner.
+    let inputs = links(|kind| matches!(kind, ElementKind::InputPort(_)));
+    assert_eq!(inputs, [(2, 0), (0, 1)]);
+    // The lower edge from its second switch on, then the right edge upwards.
+    let outputs = links(|kind| matches!(kind, ElementKind::OutputPort(_)));
+    assert_eq!(outputs, [(1, 2)]);
+    // A layout larger than the mesh counts in part.
+    let larger = text("SS_LAYOUT", "PORT_IN 0: 2, 5, 8\nPORT_OUT 0: 1")
+        .replace("FU_ADD FU_ADD\n[", "FU_ADD FU_ADD FU_ADD\nFU_ADD\n[");
+    let (larger, findings) = read(&larger).unwrap();
+    assert!(adg::edit::diff(&larger, &today).is_empty());
+    assert_eq!(findings[0].rule.code, "adg-extra-types");
+    let refused = read("FU_TYPE FU_ADD: Add64:20\nFU_TYPE FU_MUL: Mul64:21\n").unwrap_err();
+    assert!(
+        refused
+            .message
+            .contains("lists 2 types of elements and no mesh")
+    );
     // Of two lines for one port the last counts.
     let (twice, findings) = model(
         "SS_LAYOUT",

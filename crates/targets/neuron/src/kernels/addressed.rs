@@ -158,6 +158,14 @@ impl Side {
         }
     }
 
+    /// Its elements, where the instruction says where they are.
+    pub(crate) fn fixed(self) -> Option<Elements> {
+        match self {
+            Side::Fixed(elements) => Some(elements),
+            Side::Found(_) => None,
+        }
+    }
+
     /// Its elements, or as many like them.
     pub(crate) fn elements(&self) -> &Elements {
         match self {

@@ -19,22 +19,31 @@ use zerocopy::FromBytes;
 const SIDE: usize = 128;
 /// Bytes of a column of the array.
 const COLUMN_BYTES: usize = SIDE * size_of::<f32>();
+/// Bytes of a layer of the array: one number at each place.
+const LAYER_BYTES: usize = SIDE * COLUMN_BYTES;
+/// Layers: weights in groups are four at each place. Others use the first.
+pub(super) const LAYERS: usize = 4;
 /// Bytes of the array.
-pub(crate) const ARRAY_BYTES: u64 = (SIDE * COLUMN_BYTES) as u64;
+pub(crate) const ARRAY_BYTES: u64 = (LAYERS * LAYER_BYTES) as u64;
 
 /// A part of the array.
 #[derive(Debug, Clone, Copy)]
-struct Part {
-    array: BufferId,
+pub(super) struct Part {
+    pub(super) array: BufferId,
     first_row: usize,
     first_column: usize,
-    rows: usize,
-    columns: usize,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
 }
 
 impl Part {
     /// All groups of 32 rows and of 32 columns are set, or those that the instruction needs.
-    fn new(chip: &Chip, groups: (u8, u8), rows: u8, columns: u64) -> Result<Part, Fault> {
+    pub(super) fn new(
+        chip: &Chip,
+        groups: (u8, u8),
+        rows: u8,
+        columns: u64,
+    ) -> Result<Part, Fault> {
         let (rows, columns) = (
             usize::from(rows),
             usize::try_from(columns).unwrap_or(usize::MAX),
@@ -62,6 +71,16 @@ impl Part {
         Pattern::new(first as u64, (self.rows * number) as u64, [columns])
     }
 
+    /// The part in every layer, one after the other.
+    pub(super) fn layers(&self) -> Pattern {
+        let Pattern { offset, run, loops } = self.pattern();
+        let layers = Loop {
+            count: LAYERS as u64,
+            stride: LAYER_BYTES as i64,
+        };
+        Pattern::new(offset, run, loops.into_iter().chain([layers]))
+    }
+
     fn numbers(&self) -> Elements {
         Elements {
             buffer: self.array,
@@ -70,12 +89,23 @@ impl Part {
         }
     }
 
-    /// The weights as a matrix of columns × rows: where they lie, or else in `room`.
+    /// The weights of the first layer as a matrix of columns × rows: where they lie, or else in `room`.
     fn weights<'w>(
         &self,
         array: &'w [u8],
         room: &'w mut Vec<f32>,
     ) -> Result<Matrix<'w, f32>, Fault> {
+        self.layer(0, array, room)
+    }
+
+    /// The weights of a layer.
+    pub(super) fn layer<'w>(
+        &self,
+        layer: usize,
+        array: &'w [u8],
+        room: &'w mut Vec<f32>,
+    ) -> Result<Matrix<'w, f32>, Fault> {
+        let array = &array[layer * LAYER_BYTES..][..LAYER_BYTES];
         let in_place = if cfg!(target_endian = "little") {
             <[f32]>::ref_from_bytes(array).ok()
         } else {

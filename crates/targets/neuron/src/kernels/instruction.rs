@@ -3,9 +3,11 @@
 use super::array::{LoadWeights, Matmul};
 use super::compute::{Compute, make};
 use super::dependence::{Relation, follow};
+use super::indexed::form::Form;
+use super::microscaled::Microscaled;
 use super::sequencer::{self, Alu};
 use super::{Context, Elements, elements};
-use crate::stream::formats::{Dma, Kind, LoadMask};
+use crate::stream::formats::{Dma, Exchange, Kind, LoadMask};
 use crate::stream::{Details, DmaTarget, ElementCode, Instruction, Opcode, Operand, Slot, Support};
 use chipless_model::access::traffic;
 use chipless_model::{
@@ -41,6 +43,7 @@ enum Effect {
         value: u32,
         to: Elements,
     },
+    Microscaled(Box<Microscaled>),
     Compute(Box<Compute>),
     Alu(Box<Alu>),
 }
@@ -86,6 +89,12 @@ impl Effect {
             (Instruction::Matmul(i), [to, from]) => {
                 Effect::Matmul(Box::new(Matmul::new(chip, i, to, from)?))
             }
+            (
+                Instruction::LoadWeightsMx(_)
+                | Instruction::MatmulMx(_)
+                | Instruction::QuantizeMx(_),
+                _,
+            ) => Effect::Microscaled(Box::new(Microscaled::new(chip, instruction, &operands)?)),
             (Instruction::Copy(_), [to, from]) => {
                 equal(from, to)?;
                 Effect::Copy {
@@ -101,9 +110,17 @@ impl Effect {
                 Instruction::EventSemaphore(_)
                 | Instruction::Trigger(_)
                 | Instruction::Named(_)
+                | Instruction::CoreBarrier(_)
                 | Instruction::NoOperands(_),
                 [],
             ) => Effect::None,
+            // Its elements go to the other core: that is a task of its own.
+            (Instruction::Exchange(i), [to, from]) => {
+                exchanged(i, to, from)?;
+                chip.elements(from)?;
+                chip.elements(to)?;
+                Effect::None
+            }
             (Instruction::RegisterOperation(i), []) => {
                 Effect::Alu(Box::new(Alu::new(context, slot, i)?))
             }
@@ -111,6 +128,9 @@ impl Effect {
                 sequencer::check(slot, context).map(|()| Effect::None)?
             }
             (Instruction::Dma(i), []) => bounds(i).map(|()| Effect::None)?,
+            (Instruction::DmaExtension(_), []) => {
+                extends(slot, setup, context).map(|()| Effect::None)?
+            }
             (Instruction::LoadMask(i), []) => mask(i).map(|()| Effect::None)?,
             _ => match make(context, slot, setup)? {
                 Some(compute) => Effect::Compute(Box::new(compute)),
@@ -121,7 +141,7 @@ impl Effect {
 }
 
 /// Whether everything that stands in a slot is known, and done.
-fn decoded(slot: &Slot) -> Result<(), Fault> {
+pub(crate) fn decoded(slot: &Slot) -> Result<(), Fault> {
     if let Some(why) = slot.events().find_map(|events| events.refusal()) {
         return Err(Fault::unsupported(why));
     }
@@ -145,7 +165,12 @@ fn bounds(i: Dma<'_>) -> Result<(), Fault> {
     ];
     for (at, name, bound, side) in sides {
         let is_offset = matches!(side.address.target(), DmaTarget::TableRegister { .. });
-        if bound != 0 && (bound & BOUND_COUNTS == 0 || !is_offset) {
+        let is_known = match i.kind() {
+            0 => is_offset,
+            // Of an index, where nobody is told of one that is out of bounds.
+            _ => bound & BOUND_IS_SILENT == 0,
+        };
+        if bound != 0 && (bound & BOUND_COUNTS == 0 || !is_known) {
             return Err(Fault::unsupported(format!(
                 "byte {at:#04x} ({name}) is {bound:#04x}: that is not supported here, only 0 is"
             )));
@@ -156,6 +181,24 @@ fn bounds(i: Dma<'_>) -> Result<(), Fault> {
 
 /// The bit that says that the bound of an address counts; the lowest six bits are the number of its register.
 pub(crate) const BOUND_COUNTS: u8 = 0x80;
+/// The bit that says that nobody is told of an address beyond it.
+const BOUND_IS_SILENT: u8 = 0x40;
+
+/// Whether an extension belongs to a transfer that needs one, and says what it needs.
+fn extends(slot: &Slot, transfer: Option<&Slot>, context: &Context) -> Result<(), Fault> {
+    match transfer.map(Slot::decode) {
+        Some(Instruction::Dma(i)) if i.has_indices() => {
+            Form::of(i, Some(slot), context).map(|_| ())
+        }
+        Some(Instruction::Dma(i)) => Err(Fault::unsupported(format!(
+            "of a transfer of kind {} is not supported, only of those with indices",
+            i.kind()
+        ))),
+        _ => Err(Fault::unsupported(
+            "what it extends is not supported: only transfers with indices are",
+        )),
+    }
+}
 
 /// Whether each partition of a mask may stand there.
 fn mask(i: LoadMask<'_>) -> Result<(), Fault> {
@@ -180,6 +223,32 @@ fn unsupported(opcode: u8) -> String {
         }
         None => format!("opcode {opcode:#04x} is not supported: it has no known name"),
     }
+}
+
+/// Elements of each partition that cores exchange at most.
+const MOST_EXCHANGED: u64 = 256;
+
+/// Whether an exchange is one between two cores, of elements that keep their type.
+fn exchanged(i: Exchange<'_>, to: &Operand, from: &Operand) -> Result<(), Fault> {
+    equal(from, to)?;
+    if from.code != to.code {
+        return Err(Fault::program(
+            "the elements change their type, which an exchange does not",
+        ));
+    }
+    if from.elements() > MOST_EXCHANGED {
+        return Err(Fault::program(format!(
+            "{} elements of each partition, at most {MOST_EXCHANGED} are exchanged",
+            from.elements()
+        )));
+    }
+    if i.cores() != 1 {
+        return Err(Fault::unsupported(format!(
+            "byte 0x20 (cores) is {:#04x}: only exchanges between two cores (1) are supported",
+            i.cores()
+        )));
+    }
+    Ok(())
 }
 
 /// As many elements of each partition are written as read.
@@ -214,6 +283,7 @@ impl Kernel for Executed<'_> {
         }
         self.look(|effect| match effect {
             Ok(Effect::Matmul(effect)) => effect.arithmetic(),
+            Ok(Effect::Microscaled(effect)) => effect.arithmetic(),
             Ok(Effect::Compute(effect)) => effect.arithmetic(),
             _ => 0,
         })
@@ -223,6 +293,7 @@ impl Kernel for Executed<'_> {
         self.look(|effect| match effect {
             Ok(Effect::LoadWeights(effect)) => effect.accesses(visit),
             Ok(Effect::Matmul(effect)) => effect.accesses(visit),
+            Ok(Effect::Microscaled(effect)) => effect.accesses(visit),
             Ok(Effect::Copy { from, to }) => {
                 visit(from.read_access());
                 visit(to.write_access());
@@ -264,6 +335,7 @@ impl Kernel for Executed<'_> {
             match effect {
                 Ok(Effect::LoadWeights(effect)) => effect.dependence(doubtful, visit),
                 Ok(Effect::Matmul(effect)) => effect.dependence(doubtful, visit),
+                Ok(Effect::Microscaled(effect)) => effect.dependence(doubtful, visit),
                 Ok(Effect::Copy { from, to }) => follow(from, to, Relation::Each, doubtful, visit),
                 Ok(Effect::Compute(effect)) => effect.dependence(doubtful, visit),
                 Ok(Effect::Alu(effect)) => effect.dependence(doubtful, visit),
@@ -285,6 +357,7 @@ impl Kernel for Executed<'_> {
             Effect::None => Ok(()),
             Effect::LoadWeights(effect) => effect.execute(storage),
             Effect::Matmul(effect) => effect.execute(storage),
+            Effect::Microscaled(effect) => effect.execute(storage),
             Effect::Copy { from, to } => elements::copy(storage, from, to),
             Effect::Fill { value, to } => elements::fill(storage, *value, to),
             Effect::Compute(effect) => effect.execute(storage),
@@ -296,6 +369,7 @@ impl Kernel for Executed<'_> {
         let mut result = |to: &Elements| visit(to.write_access(), to.element);
         self.look(|effect| match effect {
             Ok(Effect::Matmul(effect)) => result(effect.destination()),
+            Ok(Effect::Microscaled(effect)) => effect.destinations().into_iter().for_each(result),
             Ok(Effect::Copy { to, .. } | Effect::Fill { to, .. }) => result(to),
             Ok(Effect::Compute(effect)) => effect.destinations().for_each(result),
             Ok(Effect::None | Effect::LoadWeights(_) | Effect::Alu(_)) | Err(_) => {}

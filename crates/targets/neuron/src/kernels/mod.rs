@@ -12,7 +12,10 @@
 //! | [`registers`] | what engines keep from one instruction to the next |
 //! | [`sequencer`] | operations on registers of the sequencers; elements of memory in registers |
 //! | [`transfer`] | what a DMA queue moves: instructions' transfers and descriptors |
+//! | [`microscaled`] | numbers in groups that share a scale: `LDWEIGHTS_MX`, `MATMUL_MX`, `QUANTIZE_MX` |
+//! | [`indexed`] | transfers whose rows indices find |
 //! | [`addressed`] | transfers whose addresses are in registers |
+//! | [`exchange`] | elements that go to another core |
 //! | [`control`] | tasks without an effect, and those that are not executed |
 //!
 //! All arithmetic is done in binary32: operands are widened, the result is rounded once to its type, to nearest even.
@@ -25,8 +28,11 @@ pub(crate) mod control;
 pub(crate) mod curve;
 mod dependence;
 mod elements;
+pub(crate) mod exchange;
+pub(crate) mod indexed;
 pub(crate) mod instruction;
 pub(crate) mod integers;
+mod microscaled;
 pub(crate) mod registers;
 pub(crate) mod sequencer;
 pub(crate) mod transfer;
@@ -102,7 +108,7 @@ impl Chip {
     }
 
     /// The elements of an operand, if they lie in its memory.
-    fn elements(&self, operand: &Operand) -> Result<Elements, Fault> {
+    pub(crate) fn elements(&self, operand: &Operand) -> Result<Elements, Fault> {
         let role = operand.role;
         let code = ElementCode::of(operand.code).ok_or_else(|| {
             Fault::unsupported(format!(

@@ -356,7 +356,7 @@ fn take(storage: &Storage<'_>, from: &Elements) -> Result<Vec<u8>, Fault> {
 }
 
 /// Puts a source's elements to the results.
-fn put(how: Compute, results: &mut [f32], values: &[f32], scale: f32, first: bool) {
+pub(super) fn put(how: Compute, results: &mut [f32], values: &[f32], scale: f32, first: bool) {
     for (result, value) in results.iter_mut().zip(values) {
         let value = value * scale;
         *result = match how {

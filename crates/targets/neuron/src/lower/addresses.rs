@@ -37,28 +37,18 @@ pub(super) fn sides<'p>(
 ) -> Result<Sides, Fault> {
     if dma.kind() != 0 {
         return Err(Fault::unsupported(format!(
-            "transfers of kind {} are not supported: only direct ones (0) are proven",
+            "transfers of kind {} are not supported: how their tiles lie is not known",
             dma.kind()
         )));
     }
     let (from_code, to_code) = dma.codes();
     let mut noted = SmallVec::new();
     let mut side = |role, side: &DmaSide, code, bound: u8| -> Result<Side, Fault> {
-        // Between equal codes bytes move as they are, whatever they mean.
-        let element = match ElementCode::of(code) {
-            Some(code) => code.element,
-            None if !dma.casts() => ElementType::UInt8,
-            None => {
-                return Err(Fault::unsupported(format!(
-                    "element type code {code:#x} is not supported: its meaning is not known"
-                )));
-            }
-        };
         let wanted = Wanted {
             role,
             target: side.address.target(),
             pattern: side.pattern(),
-            element,
+            element: element(code, dma.casts())?,
         };
         // A bound that counts is looked at when it is known, at the latest when the transfer starts.
         let bound = (bound & BOUND_COUNTS != 0).then_some(bound & 0x3f);
@@ -92,6 +82,17 @@ pub(super) fn sides<'p>(
         )));
     }
     Ok(Sides { from, to, noted })
+}
+
+/// The type of a code of a transfer: between equal codes bytes move as they are, whatever they mean.
+pub(super) fn element(code: u8, casts: bool) -> Result<ElementType, Fault> {
+    match ElementCode::of(code) {
+        Some(code) => Ok(code.element),
+        None if !casts => Ok(ElementType::UInt8),
+        None => Err(Fault::unsupported(format!(
+            "element type code {code:#x} is not supported: its meaning is not known"
+        ))),
+    }
 }
 
 /// An instruction that moves elements of memory into registers, or back.
@@ -128,24 +129,24 @@ pub(super) fn register_memory<'p>(
 }
 
 /// A register of the engine, as the word of an address.
-fn register(context: &Context, number: u8) -> Result<Elements, Fault> {
+pub(super) fn register(context: &Context, number: u8) -> Result<Elements, Fault> {
     context
         .chip
         .register(context.engine, number, ElementType::UInt32)
 }
 
 /// Elements at an address.
-struct Wanted {
-    role: &'static str,
-    target: DmaTarget,
+pub(super) struct Wanted {
+    pub(super) role: &'static str,
+    pub(super) target: DmaTarget,
     /// Their bytes, from the offset that the address says.
-    pattern: Pattern,
-    element: ElementType,
+    pub(super) pattern: Pattern,
+    pub(super) element: ElementType,
 }
 
 impl Wanted {
     /// With an offset that is known before the program runs, if all bytes stay below the limit.
-    fn resolved(self, known: &Known, limit: Option<u64>) -> Wanted {
+    pub(super) fn resolved(self, known: &Known, limit: Option<u64>) -> Wanted {
         if let DmaTarget::TableRegister { index, register } = self.target
             && let (Some(offset), Some(limit)) = (known.get(register), limit)
             && let Some(pattern) = self.pattern.shifted(i64::from(offset))
@@ -160,7 +161,7 @@ impl Wanted {
         self
     }
 
-    fn side(
+    pub(super) fn side(
         self,
         core: &Core<'_, '_>,
         context: &Context,
@@ -208,7 +209,11 @@ impl Wanted {
     }
 
     /// The variable that the address leads to.
-    fn variable(&self, core: &Core<'_, '_>, program: &Program<'_>) -> Result<Region, Fault> {
+    pub(super) fn variable(
+        &self,
+        core: &Core<'_, '_>,
+        program: &Program<'_>,
+    ) -> Result<Region, Fault> {
         let (position, name, declared) =
             variable(&core.subgraph.definition, self.target).map_err(|why| match why {
                 Unresolved::Unsupported(why) => Fault::unsupported(why),
@@ -293,7 +298,7 @@ impl<'p> Core<'p, '_> {
     }
 
     /// A place for a word that an instruction notes for its transfer. Each has one of its own: several transfers may be on their way.
-    fn note(&mut self, builder: &mut Builder<'p>) -> Elements {
+    pub(super) fn note(&mut self, builder: &mut Builder<'p>) -> Elements {
         let program = &mut builder.program;
         let (buffer, offset) = *self.notes.get_or_insert_with(|| {
             let name = format!("{}.addresses", self.subgraph.name);

@@ -1,5 +1,6 @@
 //! Puts a program together, table by table.
 
+use super::meetings::Meetings;
 use crate::json::Error;
 use crate::kernels::Context;
 use crate::kernels::instruction::Executed;
@@ -22,6 +23,8 @@ pub(super) struct Builder<'p> {
     /// Whether slots run as their functions are called, and those that do the same share a kernel. Listings show each slot once, with
     /// a text of its own.
     pub(super) follows: bool,
+    /// Where cores wait for each other.
+    pub(super) meetings: Meetings,
 }
 
 impl<'p> Deref for Builder<'p> {
@@ -49,6 +52,7 @@ impl<'p> Builder<'p> {
             build: chipless_model::Builder::new("neuron", limits),
             executed: Vec::new(),
             follows,
+            meetings: Meetings::default(),
         }
     }
 

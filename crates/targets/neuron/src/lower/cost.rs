@@ -47,6 +47,17 @@ impl<'m> EngineCost<'m> {
                 let hidden = std::mem::take(&mut self.products);
                 self.cycles((cycles - hidden).max(0.0))
             }
+            // Four elements at each place take no longer than one.
+            Instruction::LoadWeightsMx(i) => {
+                let cycles = f64::from(i.src().places()) / self.machine.tensor.load_speedup;
+                let hidden = std::mem::take(&mut self.products);
+                self.cycles((cycles - hidden).max(0.0))
+            }
+            Instruction::MatmulMx(i) => {
+                let cycles = f64::from(i.src().places()).max(self.machine.tensor.interval_min);
+                self.products += cycles;
+                self.cycles(cycles)
+            }
             Instruction::Matmul(i) => {
                 let tensor = &self.machine.tensor;
                 let binary32 =

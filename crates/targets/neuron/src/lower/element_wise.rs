@@ -34,11 +34,10 @@ pub(super) fn cost(rules: &ElementWise, engine: Engine, slot: &Slot) -> (f64, f6
         (Engine::Act, Instruction::Activate(i)) => {
             let reads = u8::from(i.scale_source() == SCALE_FROM_MEMORY)
                 + u8::from(i.bias_source() == BIAS_FROM_MEMORY);
-            let reads = f64::from(reads.max(1));
-            let start = rules.activate_start_ns + reads * rules.operand_read_ns;
-            (start, elements)
+            let start = rules.activate_start_ns + f64::from(reads) * rules.operand_read_ns;
+            (earlier(rules, operands, start), elements)
         }
-        (Engine::Act, _) => (rules.scalar_start_ns, elements),
+        (Engine::Act, _) => (earlier(rules, operands, rules.scalar_start_ns), elements),
         (Engine::Dve, Instruction::Memset(_)) => {
             (rules.memset_start_ns, elements * rules.memset_cycles)
         }
@@ -73,6 +72,25 @@ pub(super) fn cost(rules: &ElementWise, engine: Engine, slot: &Slot) -> (f64, f6
             (rules.gpsimd_start_ns, elements * factor)
         }
     }
+}
+
+/// The start of an instruction of `ScalarE`, which is earlier where operands are in PSUM.
+fn earlier(rules: &ElementWise, operands: &[Operand], start: f64) -> f64 {
+    let lies_there = |direction| {
+        let mut operands = operands.iter().filter(|o| o.direction == direction);
+        operands.any(|o| !is_in_sbuf(o))
+    };
+    let from = if lies_there(Direction::Read) {
+        rules.scalar_from_psum_ns
+    } else {
+        0.0
+    };
+    let to = if lies_there(Direction::Write) {
+        rules.scalar_to_psum_ns
+    } else {
+        0.0
+    };
+    (start - from - to).max(0.0)
 }
 
 /// How many times as long the elements take because an operand's innermost step is wide.

@@ -5,6 +5,8 @@ use super::builder::{Builder, NewTask};
 use super::core::Core;
 use super::cost::EngineCost;
 use super::descriptors;
+use super::indexed::{ByIndices, indexed};
+use super::meetings::{After, Met, Place};
 use super::phases::Phases;
 use crate::graph::Engine;
 use crate::json::Error;
@@ -12,6 +14,7 @@ use crate::kernels::Context;
 use crate::kernels::addressed::{Addressed, Latch, Side};
 use crate::kernels::control::{Refused, Skipped};
 use crate::kernels::curve::Functions;
+use crate::kernels::exchange::{Exchange, Passed};
 use crate::kernels::instruction::refusal;
 use crate::kernels::sequencer::Known;
 use crate::kernels::transfer::{Operation, Text, Transfer};
@@ -88,16 +91,25 @@ pub(super) fn lower<'p>(
             handed: Vec::with_capacity(transfers),
             setups: Setups::default(),
             known: Known::default(),
+            after: Vec::new(),
+            meeting_queue: None,
+            blocked: None,
         };
         let order = plan.order.as_deref().filter(|_| builder.follows);
         let mut first = None;
         for at in 0..order.map_or(slots.len(), <[Step]>::len) {
             let slot = order.map_or(at, |order| order[at].slot as usize);
-            let task = engine.slot(cores, index, (at, slot), &slots[slot], builder)?;
+            let task = engine.slot(cores, index, (at, slot), &slots[slot..], builder)?;
             first = first.or(Some(task));
         }
         if let Some(first) = first {
             builder.release(queue, first);
+        }
+        if let Some(queue) = engine.meeting_queue {
+            phases.put(queue, phase);
+            for after in engine.after {
+                after.lower(queue, builder)?;
+            }
         }
         for transfer in engine.handed {
             lower_transfer(&mut cores[index], transfer, phase, builder, phases)?;
@@ -126,19 +138,24 @@ struct EngineLowering<'l, 'p> {
     handed: Vec<Handed>,
     setups: Setups<'p>,
     known: Known,
+    /// What happens when cores have met, and the queue of it.
+    after: Vec<After>,
+    meeting_queue: Option<QueueId>,
+    /// What the next slot waits for, besides its own waits.
+    blocked: Option<Met>,
 }
 
 impl<'p> EngineLowering<'_, 'p> {
-    /// The task of a slot, at a place in the order of execution.
+    /// The task of a slot, at a place in the order of execution; those behind it in the file may say more of it.
     fn slot(
         &mut self,
         cores: &mut [Core<'p, '_>],
         index: usize,
         (at, number): (usize, usize),
-        slot: &'p Slot,
+        slots: &'p [Slot],
         builder: &mut Builder<'p>,
     ) -> Result<TaskId, Error> {
-        let core = &mut cores[index];
+        let (slot, core) = (&slots[0], &mut cores[index]);
         let setup = self.setups.next(slot);
         let body = self.room.bodies().numbers[number];
         let executed = builder.slot(slot, body, setup, &self.context);
@@ -147,7 +164,8 @@ impl<'p> EngineLowering<'_, 'p> {
             offset: (number * SLOT_BYTES) as u64,
             size: SLOT_BYTES as u32,
         };
-        let mut waits: SmallVec<[Wait; 2]> = SmallVec::new();
+        let mut waits: SmallVec<[Wait; 2]> =
+            self.blocked.take().map(Met::wait).into_iter().collect();
         let mut signals: SmallVec<[Signal; 3]> = SmallVec::new();
         for events in slot.events() {
             if let Some((number, condition)) = events.condition()
@@ -164,13 +182,14 @@ impl<'p> EngineLowering<'_, 'p> {
                 });
             }
         }
+        let mut fixed = self.cost.of(slot, body);
         let kernel = match slot.decode() {
             Instruction::Dma(dma) => {
                 let (transfer, kernel) = hand_over(
                     core,
                     (&self.context, &self.known),
                     (slot, executed),
-                    dma,
+                    (dma, slots.get(1)),
                     location,
                     builder,
                 );
@@ -201,6 +220,19 @@ impl<'p> EngineLowering<'_, 'p> {
                     executed
                 }
             }
+            Instruction::CoreBarrier(_) | Instruction::Exchange(_)
+                if builder.follows && refusal(slot, setup, &self.context).is_none() =>
+            {
+                let time = std::mem::replace(&mut fixed, Time::ZERO);
+                match self.meet(cores, index, (slot, time), location, &mut signals, builder) {
+                    Ok(()) => executed,
+                    Err(why) => builder.kernel(Refused {
+                        slot: Some(slot),
+                        why,
+                        writes: cores[index].memory.writable.clone(),
+                    }),
+                }
+            }
             Instruction::RegisterMemory(_) | Instruction::RegisterVariable(_) => {
                 let registers = (&*self.context, &self.known);
                 register_memory(core, slot, executed, registers, builder)
@@ -214,10 +246,71 @@ impl<'p> EngineLowering<'_, 'p> {
             waits: &waits,
             signals: &signals,
             demands: &[],
-            fixed: self.cost.of(slot, body),
+            fixed,
             location,
             label: None,
         })
+    }
+
+    /// The cores meet at this slot, which signals that its own is there. Its own signals follow when all are.
+    fn meet(
+        &mut self,
+        cores: &[Core<'p, '_>],
+        index: usize,
+        (slot, time): (&'p Slot, Time),
+        location: Location,
+        signals: &mut SmallVec<[Signal; 3]>,
+        builder: &mut Builder<'p>,
+    ) -> Result<(), Fault> {
+        let (who, engine) = ((index, cores.len()), self.room.engine);
+        let met = |place, builder: &mut Builder<'p>| builder.meet(place, who, engine);
+        let mut tasks = SmallVec::new();
+        let (start, end) = if let Instruction::CoreBarrier(i) = slot.decode() {
+            let all = met(Place::Barrier(i.id()), builder)?;
+            (all, all)
+        } else {
+            let [own, other] = cores else {
+                return Err(Fault::program(format!(
+                    "elements go to another core, but the program has {}",
+                    cores.len()
+                )));
+            };
+            let (own, other) = if index == 0 {
+                (own, other)
+            } else {
+                (other, own)
+            };
+            let operands = slot.operands();
+            let exchange = Exchange {
+                slot,
+                from: own.memory.chip.elements(&operands[1])?,
+                to: other.memory.chip.elements(&operands[0])?,
+            };
+            let start = met(Place::ExchangeStart, builder)?;
+            let end = met(Place::ExchangeEnd, builder)?;
+            let kernel = builder.kernel(exchange);
+            tasks.push((kernel, start, smallvec![end.arrival()], time));
+            (start, end)
+        };
+        let own = std::mem::replace(signals, smallvec![start.arrival()]);
+        if !own.is_empty() {
+            tasks.push((builder.kernel(Passed), end, own, Time::ZERO));
+        }
+        self.blocked = Some(end);
+        if !tasks.is_empty() {
+            let name = format!("{}.{}.meetings", cores[index].subgraph.name, engine.name());
+            let queue = *self
+                .meeting_queue
+                .get_or_insert_with(|| builder.queue(name, 1));
+            let piece = builder.reserve_piece(queue);
+            signals.push(Signal::on_completion(Action::Release(piece)));
+            self.after.push(After {
+                piece,
+                location,
+                tasks,
+            });
+        }
+        Ok(())
     }
 
     fn hand_over(&mut self, transfer: Handed, signals: &mut SmallVec<[Signal; 3]>) {
@@ -247,12 +340,18 @@ impl Handed {
     }
 }
 
+/// A transfer, before it is a task.
+enum Parts<'p> {
+    Sides(Sides),
+    Indexed(ByIndices<'p>),
+}
+
 /// What a slot hands over, and what the slot itself does: it stops a functional run if its transfer cannot be executed.
 fn hand_over<'p>(
     core: &mut Core<'p, '_>,
     (context, known): (&Context, &Known),
     (slot, executed): (&'p Slot, KernelId),
-    dma: Dma<'_>,
+    (dma, extension): (Dma<'_>, Option<&Slot>),
     location: Location,
     builder: &mut Builder<'p>,
 ) -> (Handed, KernelId) {
@@ -270,8 +369,24 @@ fn hand_over<'p>(
         label: None,
     };
     let mut own = executed;
-    match sides(core, dma, (context, known), builder) {
-        Ok(Sides { from, to, noted }) => {
+    let registers = (context, known);
+    let parts = if dma.has_indices() {
+        indexed(core, (slot, dma), extension, registers, builder).map(Parts::Indexed)
+    } else {
+        sides(core, dma, registers, builder).map(Parts::Sides)
+    };
+    match parts {
+        Ok(Parts::Indexed(ByIndices { transfer, noted })) => {
+            let (source, destination) = (transfer.from.elements(), transfer.to.elements());
+            let sources = std::slice::from_ref(source);
+            let cost = core.transfer_cost(set, sources, destination, transfer.transposes, builder);
+            (moved.fixed, moved.demands) = (cost.fixed, cost.demands);
+            moved.kernel = builder.kernel(transfer);
+            if !noted.is_empty() && refusal(slot, None, context).is_none() {
+                own = builder.kernel(Latch { slot, words: noted });
+            }
+        }
+        Ok(Parts::Sides(Sides { from, to, noted })) => {
             let (source, destination) = (from.elements(), to.elements());
             let sources = std::slice::from_ref(source);
             let cost = core.transfer_cost(set, sources, destination, false, builder);

@@ -26,7 +26,9 @@ mod cost;
 mod descriptors;
 mod element_wise;
 mod engines;
+mod indexed;
 mod labels;
+mod meetings;
 mod memory;
 mod phases;
 

@@ -11,8 +11,10 @@ impl Slot {
     pub(crate) fn body(&self) -> Words {
         let mut slot = *self;
         // The modes stay: some of them keep a slot from being executed.
-        let events = &mut slot.head.events;
-        (events.wait_index, events.update_index, events.value) = (0, 0, 0.into());
+        if self.has_events() {
+            let events = &mut slot.head.events;
+            (events.wait_index, events.update_index, events.value) = (0, 0, 0.into());
+        }
         zerocopy::transmute!(slot)
     }
 

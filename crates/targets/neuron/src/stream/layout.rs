@@ -77,13 +77,16 @@ layouts! {
     }
 }
 
+/// `PSEUDO_EXTENSION`, which has no head of its own.
+const EXTENSION: u8 = 0xda;
+
 impl Slot {
     /// A slot without operands.
     pub const fn new(opcode: u8) -> Slot {
         let events = Events::NONE;
         let head = Head {
             opcode,
-            words: 16,
+            words: if opcode == EXTENSION { 0 } else { 16 },
             debug_command: 0,
             debug_hint: 0,
             events,
@@ -92,6 +95,11 @@ impl Slot {
             head,
             operands: [0; SLOT_BYTES - size_of::<Head>()],
         }
+    }
+
+    /// Whether it has a length, a wait and a signal, as all but extensions of other slots have.
+    pub const fn has_events(&self) -> bool {
+        self.head.opcode != EXTENSION
     }
 
     /// The bytes as they stand in the file.
@@ -104,9 +112,9 @@ impl Slot {
         zerocopy::transmute_mut!(self)
     }
 
-    /// The byte of the operands at a place of the slot.
-    pub(super) const fn byte(&self, at: usize) -> u8 {
-        self.operands[at - size_of::<Head>()]
+    /// The byte at a place of the slot.
+    pub(crate) fn byte(&self, at: usize) -> u8 {
+        self.bytes()[at]
     }
 }
 

@@ -81,13 +81,14 @@ impl<'a> Stream<'a> {
 }
 
 impl Slot {
-    /// Its waits and signals: one pair, or two.
+    /// Its waits and signals: one pair, or two; none of an extension.
     pub fn events(&self) -> impl Iterator<Item = Events> + use<> {
         let second = match self.decode() {
             Instruction::EventSemaphore(i) => Some(i.second()),
             _ => None,
         };
-        std::iter::once(self.head.events).chain(second)
+        let first = self.has_events().then_some(self.head.events);
+        first.into_iter().chain(second)
     }
 
     /// Whether the wait of this index, counted among those that the model has, is for more than its value (`$S[3]>7`).

@@ -1,6 +1,6 @@
 //! What an instruction reads and writes on the chip, and what a transfer moves.
 
-use super::formats::Kind;
+use super::formats::{Field, Kind, Microscaled, ONE_PARTITION};
 use super::{
     DmaSide, DmaTarget, OnChip, PARTITION_STRIDE, PARTITIONS, Scalars, Slot, Space, Tensor,
 };
@@ -26,7 +26,19 @@ pub struct Operand {
     pub counts: [u16; 4],
     /// Partitions, each walked alike.
     pub partitions: u8,
+    /// Quadrants of 32 partitions, each with so many of them: more than one for scales alone.
+    pub quadrants: u8,
 }
+
+/// Partitions of a quadrant.
+pub(crate) const QUADRANT: u8 = 32;
+/// Partitions that share a scale, of elements in groups.
+pub(crate) const SCALED: u8 = 8;
+/// Element type codes of four packed elements: of one byte each, and of half of one, whose code is the last.
+const PACKED: (u8, u8) = (0x9, 0x5);
+pub(crate) const HALF_BYTE: u8 = 0x10;
+/// Element type code of scales.
+const SCALE: u8 = 0x3;
 
 impl Operand {
     /// Elements of one partition.
@@ -71,11 +83,66 @@ impl Operand {
             count: u64::from(self.partitions),
             stride: i64::from(space.stride()),
         };
+        let quadrants = Loop {
+            count: u64::from(self.quadrants),
+            stride: i64::from(space.stride()) * i64::from(QUADRANT),
+        };
+        let across = [partitions, quadrants].into_iter();
+        let across = across.take(if self.quadrants == 1 { 1 } else { 2 });
         Some((
             space,
-            Pattern::new(first, element_bytes, free.chain([partitions])),
+            Pattern::new(first, element_bytes, free.chain(across)),
         ))
     }
+
+    /// Partitions from the first to the last.
+    pub(crate) fn partitions_across(&self) -> u32 {
+        let before = u32::from(self.quadrants.saturating_sub(1)) * u32::from(QUADRANT);
+        before + u32::from(self.partitions)
+    }
+}
+
+/// The packed elements of an operand in groups, and their scales: one for each place, of every eighth partition.
+fn in_groups(
+    field: &Field,
+    (direction, code, partitions): (Direction, u8, u8),
+    groups: Microscaled,
+) -> [Operand; 2] {
+    let Microscaled {
+        address,
+        scales,
+        step,
+        scale_partition,
+        ..
+    } = groups;
+    let elements = Operand {
+        role: field.name,
+        direction,
+        code: if code == HALF_BYTE {
+            PACKED.1
+        } else {
+            PACKED.0
+        },
+        address,
+        steps: [step.into(), 0, 0, 0],
+        counts: [groups.places(), 1, 1, 1],
+        partitions,
+        quadrants: 1,
+    };
+    let within = PARTITION_STRIDE * u32::from(QUADRANT - 1);
+    let first = PARTITION_STRIDE * u32::from(scale_partition);
+    let scales = Operand {
+        role: match direction {
+            Direction::Read => "src_scales",
+            Direction::Write => "dst_scales",
+        },
+        code: SCALE,
+        address: (scales & !within).saturating_add(first),
+        partitions: QUADRANT / SCALED,
+        quadrants: partitions / QUADRANT,
+        ..elements
+    };
+    [elements, scales]
 }
 
 impl Slot {
@@ -83,14 +150,24 @@ impl Slot {
     pub fn operands(&self) -> SmallVec<[Operand; 3]> {
         let mut operands = SmallVec::new();
         for field in self.format().tensors() {
-            let Kind::Tensor {
-                dimensions,
-                direction,
-                element,
-                partitions,
-            } = field.kind
-            else {
-                continue;
+            let (dimensions, direction, element, partitions) = match field.kind {
+                Kind::Tensor {
+                    dimensions,
+                    direction,
+                    element,
+                    partitions,
+                } => (dimensions, direction, element, partitions),
+                Kind::Microscaled {
+                    direction,
+                    element,
+                    partitions,
+                } => {
+                    let partitions = self.byte(usize::from(partitions));
+                    let said = (direction, element.of(self), partitions);
+                    operands.extend(in_groups(field, said, self.microscaled(field.at)));
+                    continue;
+                }
+                _ => continue,
             };
             let Tensor {
                 address,
@@ -105,7 +182,11 @@ impl Slot {
                 address,
                 steps,
                 counts,
-                partitions: self.bytes()[usize::from(partitions)],
+                partitions: match partitions {
+                    ONE_PARTITION => 1,
+                    at => self.byte(usize::from(at)),
+                },
+                quadrants: 1,
             });
         }
         operands

@@ -1,8 +1,9 @@
 //! docs/neuron-opcodes.md, made from the tables that decode.
 
-use super::formats::{Code, FORMATS, Kind};
+use super::formats::{Code, FORMATS, Kind, ONE_PARTITION};
 use super::operators;
 use super::{ALU_OPERATIONS, ELEMENT_CODES, Generation, OPCODES, Operands};
+use chipless_model::Direction;
 use std::fmt::Write;
 
 const HEAD: &str = "\
@@ -77,7 +78,9 @@ pub fn reference() -> String {
     }
     page.push_str("\nEngines: pe tensor, act scalar, dve vector, pool GpSimd, sp sync. GpSimd never reaches PSUM.\n");
     operators::section(&mut page);
-    page.push_str("\n## Formats\n\nBytes are hexadecimal. A tensor is an address, steps and numbers of elements, innermost first.\n");
+    page.push_str("\n## Formats\n\nBytes are hexadecimal. A tensor is an address, steps and numbers of elements, innermost first. Elements in groups with scales are, \
+        byte by byte: address (4), address of the scales (4), elements (2), step (1), first partition of the scales in their quadrant (1); in the text form\n\
+        `fp8e4@[address,scales,partition][step][elements]`.\n");
     for format in FORMATS.iter().filter(|format| format.name != "Raw") {
         let users = OPCODES.iter().filter(|o| o.format().name == format.name);
         let users: Vec<String> = users.map(|o| format!("`{}`", o.name)).collect();
@@ -166,6 +169,13 @@ fn place(code: Code) -> String {
     }
 }
 
+fn verb(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "written",
+    }
+}
+
 fn what(kind: Kind) -> String {
     match kind {
         Kind::Tensor {
@@ -174,11 +184,21 @@ fn what(kind: Kind) -> String {
             element,
             partitions,
         } => format!(
-            "tensor of {dimensions} dimensions, {}; type {}, partitions `{partitions:02x}`",
-            match direction {
-                chipless_model::Direction::Read => "read",
-                chipless_model::Direction::Write => "written",
-            },
+            "tensor of {dimensions} dimensions, {}; type {}, {}",
+            verb(direction),
+            place(element),
+            match partitions {
+                ONE_PARTITION => "one partition".to_owned(),
+                at => format!("partitions `{at:02x}`"),
+            }
+        ),
+        Kind::Microscaled {
+            direction,
+            element,
+            partitions,
+        } => format!(
+            "elements in groups with scales, {}; type {}, partitions `{partitions:02x}`",
+            verb(direction),
             place(element)
         ),
         Kind::Generator => "base, four steps, four numbers".to_owned(),

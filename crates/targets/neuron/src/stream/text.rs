@@ -92,6 +92,7 @@ impl Text<'_, '_> {
         }
         let is_shown = match field.kind {
             Kind::Tensor { .. }
+            | Kind::Microscaled { .. }
             | Kind::Generator
             | Kind::Side(_)
             | Kind::Scalars(_)
@@ -118,6 +119,19 @@ impl Text<'_, '_> {
                 write!(self.out, "{}@", Element(element.of(self.slot)))?;
                 let tensor = self.slot.tensor(field.at, dimensions);
                 write!(self.out, "{}", Elements(tensor))?;
+            }
+            Kind::Microscaled { element, .. } => {
+                let groups = self.slot.microscaled(field.at);
+                write!(
+                    self.out,
+                    "{}@[{:#x},{:#x},{}][{}][{}]",
+                    Element(element.of(self.slot)),
+                    groups.address,
+                    groups.scales,
+                    groups.scale_partition,
+                    groups.step,
+                    groups.elements
+                )?;
             }
             Kind::Generator => {
                 let tensor = self.slot.tensor(field.at, 4);
@@ -171,6 +185,9 @@ impl Text<'_, '_> {
 
     /// Waits and signals: the instruction's own, a second pair behind `&`, and that of a transfer.
     fn events(&mut self) -> fmt::Result {
+        if !self.slot.has_events() {
+            return Ok(());
+        }
         self.pair(self.slot.head.events, "")?;
         self.said.head.events = self.slot.head.events.said();
         match self.slot.decode() {

@@ -242,3 +242,311 @@ fn indices_of_what_is_not_zero_come_with_their_number() {
     let elsewhere = NONZERO.replace("int32@0x6000", "int32@0x806000");
     assert!(refused("pool", &elsewhere).contains("partition"));
 }
+
+const REDUCE: &str = "CROSS_LANE_REDUCE dst=fp32@0x6000[1,0,0,0][3,1,1,1] src=fp32@0x4000[2,0,0,0][3,1,1,1] op=add axis=partitions scale=0 channels=32";
+
+/// Writes a number to each of six words of the first 32 partitions, and gives those that the source walks, by partition.
+fn numbers(bytes: &mut [u8], of: impl Fn(usize, usize) -> u32) -> Vec<[u32; 3]> {
+    for (partition, word) in (0..32).flat_map(|p| (0..6).map(move |w| (p, w))) {
+        let at = partition * PARTITION + 0x4000 + 4 * word;
+        bytes[at..at + 4].copy_from_slice(&of(partition, word).to_le_bytes());
+    }
+    (0..32).map(|p| [0, 2, 4].map(|w| of(p, w))).collect()
+}
+
+/// The first words at 0x6000 of a partition.
+fn results(bytes: &[u8], partition: usize) -> [u32; 3] {
+    let word = |n: usize| {
+        let at = partition * PARTITION + 0x6000 + 4 * n;
+        u32::from_le_bytes(*bytes[at..].first_chunk().expect("a word"))
+    };
+    [0, 1, 2].map(word)
+}
+
+#[test]
+fn partitions_become_one() {
+    let number = |p: usize, w: usize| ((p * 7 + w * 3) as f32 - 50.0).to_bits();
+    let of = |text: &str| {
+        let mut rows = Vec::new();
+        let (bytes, end) = after("pool", text, |bytes| rows = numbers(bytes, number));
+        assert_eq!(end, Ok(()), "{text}");
+        let columns: Vec<Vec<f32>> = (0..3)
+            .map(|w| rows.iter().map(|row| f32::from_bits(row[w])).collect())
+            .collect();
+        (columns, results(&bytes, 0), results(&bytes, 1))
+    };
+    let untouched = results(&after("pool", "NOP", |_| {}).0, 1);
+    let (columns, sums, next) = of(REDUCE);
+    assert_eq!(
+        sums.map(f32::from_bits).to_vec(),
+        columns.iter().map(|c| c.iter().sum()).collect::<Vec<f32>>()
+    );
+    assert_eq!(next, untouched, "only one partition is written");
+    let average = REDUCE
+        .replace("add", "average")
+        .replace("scale=0", "scale=0.03125");
+    let (columns, means, _) = of(&average);
+    assert_eq!(
+        means.map(f32::from_bits).to_vec(),
+        columns
+            .iter()
+            .map(|c| c.iter().sum::<f32>() / 32.0)
+            .collect::<Vec<f32>>()
+    );
+    let (columns, largest, _) = of(&REDUCE.replace("add", "max"));
+    assert_eq!(
+        largest.map(f32::from_bits).to_vec(),
+        columns
+            .iter()
+            .map(|c| c.iter().copied().fold(f32::MIN, f32::max))
+            .collect::<Vec<f32>>()
+    );
+    // Everything becomes one element.
+    let all = REDUCE
+        .replace("[3,1,1,1] src", "[1,1,1,1] src")
+        .replace("axis=partitions", "axis=all");
+    let (columns, one, _) = of(&all);
+    let sum: f32 = columns.iter().flatten().sum();
+    assert_eq!(one[0], sum.to_bits());
+}
+
+#[test]
+fn bits_of_partitions_become_one() {
+    let bits = |p: usize, w: usize| (p as u32).wrapping_mul(0x9e37_79b9).rotate_left(w as u32);
+    let text = REDUCE
+        .replace("REDUCE", "REDUCE_BITVEC")
+        .replace("fp32", "uint32");
+    for (name, fold) in [
+        ("or", (|a, b| a | b) as fn(u32, u32) -> u32),
+        ("and", |a, b| a & b),
+        ("xor", |a, b| a ^ b),
+    ] {
+        let mut rows = Vec::new();
+        let (bytes, end) = after(
+            "pool",
+            &text.replace("op=add", &format!("op={name}")),
+            |bytes| rows = numbers(bytes, bits),
+        );
+        assert_eq!(end, Ok(()), "{name}");
+        let expected = [0, 1, 2].map(|w| rows.iter().map(|row| row[w]).reduce(fold).expect("rows"));
+        assert_eq!(results(&bytes, 0), expected, "{name}");
+    }
+}
+
+#[test]
+fn what_a_reduction_over_partitions_does_not_have_is_refused() {
+    let refused = |text: &str| refused("pool", text);
+    assert!(refused(&REDUCE.replace("op=add", "op=xor")).contains("no operation 5"));
+    assert!(refused(&REDUCE.replace("scale=0", "scale=0.5")).contains("scale 0.5"));
+    assert!(
+        refused(&REDUCE.replace("axis=partitions", "axis=all"))
+            .contains("1 elements are made of each partition, 3 written")
+    );
+    let bits = REDUCE
+        .replace("REDUCE", "REDUCE_BITVEC")
+        .replace("op=add", "op=or");
+    assert!(refused(&bits).contains("integers"));
+    let strange = REDUCE.replace("axis=partitions", "axis=7");
+    assert!(
+        refused(&strange).contains("axis 7"),
+        "{}",
+        refused(&strange)
+    );
+}
+
+const RUNS: &str = "INDIRECT_COPY dst=uint16@0x6000[1,0,0,0][80,1,1,1] index=0x20005000 data=0x4000 data_type=uint16 size=200 elements=80 run=4 channels=48";
+
+/// Writes the 20 indices of each 16 partitions: one in each before the second in the first.
+fn shared_indices(of: impl Fn(usize, usize) -> u16) -> impl FnOnce(&mut [u8]) {
+    move |bytes| {
+        for (core, n) in (0..3).flat_map(|c| (0..20).map(move |n| (c, n))) {
+            let at = (core * 16 + n % 16) * PARTITION + 0x5000 + n / 16 * 2;
+            bytes[at..at + 2].copy_from_slice(&of(core, n).to_le_bytes());
+        }
+    }
+}
+
+#[test]
+fn partitions_of_a_core_share_indices() {
+    let of = |core: usize, n: usize| ((core * 61 + n * 29) % 197) as u16;
+    let before = after("pool", "NOP", shared_indices(of)).0;
+    let (bytes, end) = after("pool", RUNS, shared_indices(of));
+    assert_eq!(end, Ok(()));
+    for (partition, n) in (0..48).flat_map(|p| (0..20).map(move |n| (p, n))) {
+        let row = partition * PARTITION;
+        let from = row + 0x4000 + 2 * usize::from(of(partition / 16, n));
+        let to = row + 0x6000 + 8 * n;
+        assert_eq!(bytes[to..to + 8], before[from..from + 8], "{partition} {n}");
+    }
+    let beyond = 48 * PARTITION + 0x6000;
+    assert_eq!(bytes[beyond..beyond + 160], before[beyond..beyond + 160]);
+}
+
+#[test]
+fn what_a_copy_by_indices_does_not_have_is_refused() {
+    let changed = |from: &str, to: &str| refused("pool", &RUNS.replace(from, to));
+    assert!(changed("run=4", "run=3").contains("runs of 3"));
+    assert!(changed("elements=80", "elements=76").contains("76 elements"));
+    assert!(changed("channels=48", "channels=40").contains("40 partitions"));
+    assert!(changed("data_type=uint16", "data_type=uint32").contains("one type"));
+    assert!(changed("0x20005000", "0x5000").contains("without bit 29"));
+    assert!(changed("size=200", "size=65736").contains("scattered"));
+    assert!(changed("run=4", "run=4 scattered=1").contains("scattered"));
+    let end = after(
+        "pool",
+        RUNS,
+        shared_indices(|_, n| if n == 19 { 198 } else { 0 }),
+    )
+    .1;
+    assert!(
+        format!("{end:?}").contains("index 198 names elements up to 202 of 200"),
+        "{end:?}"
+    );
+}
+
+const SELECT: &str = "SELECT_REDUCE dst=fp32@0x6000[1,0][6,1] src0=uint8@0x5000[1,0][6,1] src1=fp32@0x4000[1,0][6,1] op0=bypass op1=max imm=-3.5 imm_type=fp32 channels=2";
+
+/// The selected elements of two partitions, and the largest of each.
+fn selected(text: &str) -> Vec<[f32; 7]> {
+    let stream = format!(
+        "{text} accumulator=zero_and_accumulate\nDVE_READ_ACCUMULATOR dst=fp32@0x7000[1][1] elements=1 channels=2"
+    );
+    let (bytes, end) = after("dve", &stream, |bytes| {
+        for (partition, n) in (0..2).flat_map(|p| (0..6).map(move |n| (p, n))) {
+            let row = partition * PARTITION;
+            bytes[row + 0x5000 + n] = ((n + partition) % 3) as u8;
+            let number = (n * 7 % 5) as f32 - 4.0 * partition as f32;
+            bytes[row + 0x4000 + 4 * n..][..4].copy_from_slice(&number.to_le_bytes());
+        }
+    });
+    assert_eq!(end, Ok(()), "{text}");
+    let number = |at: usize| f32::from_le_bytes(*bytes[at..].first_chunk().expect("a number"));
+    let of = |partition: usize| {
+        let row = partition * PARTITION;
+        let mut all = [0; 7].map(|_: i32| number(row + 0x7000));
+        for (n, place) in all[..6].iter_mut().enumerate() {
+            *place = number(row + 0x6000 + 4 * n);
+        }
+        all
+    };
+    (0..2).map(of).collect()
+}
+
+#[test]
+fn a_number_stands_where_the_predicate_does_not_hold() {
+    assert_eq!(
+        selected(SELECT),
+        [
+            [-3.5, 2.0, 4.0, -3.5, 3.0, 0.0, 4.0],
+            [-4.0, -2.0, -3.5, -3.0, -1.0, -3.5, -1.0]
+        ]
+    );
+    let reversed = selected(&format!("{SELECT} reverse=op0"));
+    assert_eq!(reversed[..1], [[0.0, -3.5, -3.5, 1.0, -3.5, -3.5, 1.0]]);
+}
+
+#[test]
+fn what_a_selection_with_a_reduction_does_not_have_is_refused() {
+    let changed = |from: &str, to: &str| refused("dve", &SELECT.replace(from, to));
+    assert!(changed("op1=max", "op1=min").contains("bypass and min"));
+    assert!(changed("src0=uint8", "src0=fp32").contains("expected an integer"));
+    assert!(changed("src1=fp32", "src1=int32").contains("other instructions"));
+    assert!(changed("channels=2", "channels=2 accumulator=zero").contains("command 1"));
+}
+
+const EXPONENTIAL: &str =
+    "EXPONENTIAL dst=fp32@0x6000[1,0,0][5,1,1] src=fp16@0x4000[1,0,0][5,1,1] imm0=1.5 channels=2";
+
+#[test]
+fn exponentials_add_up() {
+    let element = |partition: usize, n: usize| (n as f32 - 2.0) / 4.0 - partition as f32;
+    let after = |text: &str| {
+        let stream =
+            format!("{text}\nDVE_READ_ACCUMULATOR dst=fp32@0x7000[1][1] elements=1 channels=2");
+        let (bytes, end) = after("dve", &stream, |bytes| {
+            for (partition, n) in (0..2).flat_map(|p| (0..5).map(move |n| (p, n))) {
+                let row = partition * PARTITION;
+                let mut half = [0; 2];
+                chipless_kernels::cast::encode_f32(
+                    chipless_model::ElementType::Float16,
+                    &[element(partition, n)],
+                    chipless_kernels::cast::Rounding::NearestEven,
+                    &mut half,
+                )
+                .expect("a half");
+                bytes[row + 0x4000 + 2 * n..][..2].copy_from_slice(&half);
+                let largest = 0.5 - partition as f32;
+                bytes[row + 0x5000..][..4].copy_from_slice(&largest.to_le_bytes());
+            }
+        });
+        assert_eq!(end, Ok(()), "{text}");
+        let number = |at: usize| f32::from_le_bytes(*bytes[at..].first_chunk().expect("a number"));
+        let of = |partition: usize| {
+            let row = partition * PARTITION;
+            let values: Vec<u32> = (0..5)
+                .map(|n| number(row + 0x6000 + 4 * n).to_bits())
+                .collect();
+            (values, number(row + 0x7000).to_bits())
+        };
+        [of(0), of(1)]
+    };
+    let expected = |less: [f32; 2], start: f32| {
+        [0, 1].map(|p| {
+            let of = |n: usize| f64::from(element(p, n) - less[p]).exp() as f32;
+            let sum = (0..5).map(of).fold(start, |sum, value| sum + value);
+            (
+                (0..5).map(|n| of(n).to_bits()).collect::<Vec<u32>>(),
+                sum.to_bits(),
+            )
+        })
+    };
+    let fresh = format!("{EXPONENTIAL} accumulator=zero_and_accumulate");
+    assert_eq!(after(&fresh), expected([1.5; 2], 0.0));
+    // The largest of each partition, and a sum that goes on from a number.
+    let rows = EXPONENTIAL.replace("imm0=1.5", "imm0=0x5000 imm0_source=address");
+    let loaded = format!("{rows} imm1=2.0 accumulator=load_and_accumulate");
+    assert_eq!(after(&loaded), expected([0.5, -0.5], 2.0));
+    let changed = |rest: &str| refused("dve", &format!("{EXPONENTIAL} {rest}"));
+    assert!(changed("op0=add").contains("beside the exponential"));
+    assert!(changed("imm1=2.0").contains("imm1 without"));
+    assert!(changed("accumulator=zero").contains("command 1"));
+}
+
+const BOUNDS: &str =
+    "GET_SEQUENCE_BOUNDS dst=int32@0x6000[1,0,9][9,1,2] src=int32@0x4000[1,0,0][9,1,1] channels=1";
+
+#[test]
+fn segments_know_where_they_begin_and_end() {
+    // The vendor's own example.
+    let segments = [0, 1, 1, 2, 2, 2, 0, 3, 3];
+    let expected = [[9, 1, 1, 3, 3, 3, 9, 7, 7], [-1, 3, 3, 6, 6, 6, -1, 9, 9]];
+    let word = |bytes: &[u8], at: usize| *bytes[at..].first_chunk().expect("a word");
+    let (bytes, end) = after("pool", BOUNDS, |bytes| {
+        for (n, segment) in segments.iter().enumerate() {
+            bytes[0x4000 + 4 * n..][..4].copy_from_slice(&i32::to_le_bytes(*segment));
+        }
+    });
+    assert_eq!(end, Ok(()));
+    let found = [0, 9].map(|at| {
+        let of = |n: usize| i32::from_le_bytes(word(&bytes, 0x6000 + 4 * (at + n)));
+        std::array::from_fn(of)
+    });
+    assert_eq!(found, expected);
+    // The same as numbers, with a zero of the other sign.
+    let (bytes, end) = after("pool", &BOUNDS.replace("int32", "fp32"), |bytes| {
+        for (n, segment) in segments.iter().enumerate() {
+            let number = if n == 6 { -0.0 } else { *segment as f32 };
+            bytes[0x4000 + 4 * n..][..4].copy_from_slice(&number.to_le_bytes());
+        }
+    });
+    assert_eq!(end, Ok(()));
+    for (n, bound) in expected.iter().flatten().enumerate() {
+        let found = f32::from_le_bytes(word(&bytes, 0x6000 + 4 * n));
+        assert_eq!(found.to_bits(), (*bound as f32).to_bits(), "{n}");
+    }
+    let changed = |from: &str, to: &str| refused("pool", &BOUNDS.replace(from, to));
+    assert!(changed("channels=1", "channels=2").contains("2 partitions"));
+    assert!(changed("[9,1,2]", "[18,1,1]").contains("1 in the highest dimension"));
+    assert!(changed("[9,1,2]", "[9,1,1]").contains("18 elements are made"));
+    assert!(changed("dst=int32", "dst=int16").contains("as int16"));
+}

@@ -6,7 +6,7 @@
 use super::access::Known;
 use super::activations::Tensor;
 use super::geometry::{Geometry, Slide};
-use super::weights::{Entry, Weights, bits, count_bits};
+use super::weights::{Entry, Weights, count_bits};
 use super::workload::{ACCUMULATORS, Operation, Workload};
 use chipless_model::{Dependence, Swizzle};
 use std::ops::Range;
@@ -79,7 +79,12 @@ impl Workload {
             } else {
                 vec![true; window.channels]
             };
-            let pixel = |pixel: &[bool]| pixel.iter().zip(&used).any(|(d, used)| *d && *used);
+            // Without a branch the channels are compared many at once.
+            let pixel = |pixel: &[bool]| {
+                let each = pixel.iter().zip(&used);
+                let both = each.map(|(doubtful, used)| u8::from(*doubtful) & u8::from(*used));
+                both.fold(0, |any, one| any | one) != 0
+            };
             let pixels: Vec<bool> = window.doubtful.chunks(window.channels).map(pixel).collect();
             self.spread(&pixels, 1, |position, _| {
                 outputs[position * extent.z..][..extent.z].fill(true);
@@ -215,8 +220,10 @@ impl Workload {
             let Some(present) = self.weights_present(entry, known) else {
                 return vec![true; channels];
             };
-            let present = present.iter().enumerate().filter(|(_, present)| **present);
-            present.for_each(|(weight, _)| used[weight % channels] = true);
+            for tap in present.chunks(channels) {
+                let each = used.iter_mut().zip(tap);
+                each.for_each(|(used, present)| *used |= present);
+            }
         }
         if table.is_none() {
             used.fill(true);
@@ -231,7 +238,12 @@ impl Workload {
         }
         let each = self.weights_of_a_channel();
         let map = self.known_bytes(entry.map?, (each as u64).div_ceil(8), known)?;
-        Some(bits(&map, 0).take(each).collect())
+        let mut present = vec![false; each];
+        for (weights, byte) in present.chunks_mut(8).zip(map) {
+            let bits = weights.iter_mut().enumerate();
+            bits.for_each(|(bit, weight)| *weight = byte >> bit & 1 == 1);
+        }
+        Some(present)
     }
 
     /// Which of the dense weights of an output channel are not zero; `None` where they are not known.

@@ -1,13 +1,13 @@
 //! DMA transfers.
 
 use super::Descriptors;
+use super::pieces::{self, Pieces};
 use crate::names::layer_of;
 use chipless_kernels::{cast, strided};
 use chipless_model::{
     Access, BufferId, Dependence, Doubt, ElementType, Fault, Kernel, Loop, Pattern, Storage, Zero,
 };
 use std::borrow::Cow;
-use std::ops::Range;
 
 /// A DMA transfer with its addresses resolved to buffers.
 #[derive(Debug)]
@@ -126,21 +126,13 @@ impl Kernel for Transfer<'_> {
         }
         let (before, after) = conversion.map_or((8, 8), |(a, b)| (a.bits(), b.bits()));
         let mut written = Pieces::new(&self.destinations);
-        let mut streamed = 0;
-        for start in from.runs() {
-            let (mut at, end) = (start, start + from.run);
-            while let Some(found) = doubtful.first(buffer, at..end) {
-                at = found.end;
-                let element = |byte: u64| byte * 8 / before;
-                let (first, last) = (
-                    element(streamed + found.start - start),
-                    element(streamed + found.end - 1 - start),
-                );
-                let bytes = first * after / 8..((last + 1) * after).div_ceil(8);
-                written.add(bytes, visit);
-            }
-            streamed += from.run;
-        }
+        let find = |bytes| doubtful.first(buffer, bytes);
+        pieces::found(from, &find, &mut |found| {
+            let element = |byte: u64| byte * 8 / before;
+            let (first, last) = (element(found.start), element(found.end - 1));
+            let bytes = first * after / 8..((last + 1) * after).div_ceil(8);
+            written.add(bytes, visit);
+        });
         written.flush(visit);
         Dependence::Bytes
     }
@@ -156,16 +148,8 @@ impl Kernel for Transfer<'_> {
             let (first, end) = ((low * 8).div_ceil(before), high * 8 / before);
             pieces.add((first * after).div_ceil(8)..end * after / 8, visit);
         };
-        let mut streamed = 0;
-        for start in from.runs() {
-            let (mut at, end) = (start, start + from.run);
-            while let Some(other) = zero.first_other(*buffer, at..end) {
-                written(streamed + at - start, streamed + other.start - start);
-                at = other.end;
-            }
-            written(streamed + at - start, streamed + end - start);
-            streamed += from.run;
-        }
+        let find = |bytes| zero.first_other(*buffer, bytes);
+        pieces::missed(from, &find, &mut |zeros| written(zeros.start, zeros.end));
         pieces.flush(visit);
     }
 
@@ -313,40 +297,6 @@ fn convert(
         cast::encode_i64(after, &values, &mut converted)?;
     }
     Ok(converted)
-}
-
-/// Bytes of a transfer's stream, in order, and where its destinations have them.
-struct Pieces<'d> {
-    destinations: &'d [(BufferId, Pattern)],
-    /// What comes next: pieces of the stream that follow each other are one.
-    next: Range<u64>,
-}
-
-impl<'d> Pieces<'d> {
-    fn new(destinations: &'d [(BufferId, Pattern)]) -> Pieces<'d> {
-        Pieces {
-            destinations,
-            next: 0..0,
-        }
-    }
-
-    /// Adds bytes of the stream; none of them lies before those that were added.
-    fn add(&mut self, bytes: Range<u64>, visit: &mut dyn FnMut(BufferId, Pattern)) {
-        if bytes.start <= self.next.end {
-            self.next.end = self.next.end.max(bytes.end);
-        } else {
-            self.flush(visit);
-            self.next = bytes;
-        }
-    }
-
-    fn flush(&self, visit: &mut dyn FnMut(BufferId, Pattern)) {
-        for (buffer, to) in self.destinations {
-            to.pieces(self.next.clone(), |low, size| {
-                visit(*buffer, Pattern::contiguous(low, size));
-            });
-        }
-    }
 }
 
 /// Patterns that fit and match have been checked before: what remains is a bug of ours, reported rather than hidden.

@@ -3,6 +3,7 @@
 mod constants;
 mod dma;
 mod dpu;
+mod pieces;
 mod shave;
 
 pub(crate) use constants::{Constants, Knowledge};

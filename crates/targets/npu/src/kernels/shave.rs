@@ -1,5 +1,6 @@
 //! SHAVE invocations: prebuilt kernels, recognised by their code and executed by our own implementation of the operation.
 
+use super::pieces::{self, Pieces};
 use super::{Cmx, Descriptors};
 use crate::address;
 use crate::names::layer_of;
@@ -141,21 +142,17 @@ impl Kernel for Invocation<'_> {
         }) {
             return Dependence::Control;
         }
-        let is_doubtful = |tensor: &TensorRef, number: u64| {
-            let place = self.element(tensor, number);
-            place.is_some_and(|(buffer, bytes)| doubtful.any(buffer, bytes))
+        let in_doubt = |tensor: &TensorRef, visit: &mut dyn FnMut(Range<u64>)| {
+            if let Some((buffer, pattern)) = self.place(tensor) {
+                let first = |bytes| doubtful.first(buffer, bytes);
+                elements_found(tensor, &pattern, &first, visit);
+            }
         };
-        let dependent = shave::dependent_elements(invocation, &is_doubtful);
-        let Some(dependent) = dependent else {
+        let Some(dependent) = shave::dependent_elements(invocation, &in_doubt) else {
             return Dependence::Everything;
         };
         for (tensor, elements) in invocation.outputs.iter().zip(dependent) {
-            for (buffer, bytes) in elements.iter().filter_map(|n| self.element(tensor, *n)) {
-                visit(
-                    buffer,
-                    Pattern::contiguous(bytes.start, bytes.end - bytes.start),
-                );
-            }
+            self.visit_elements(tensor, elements, visit);
         }
         Dependence::Bytes
     }
@@ -165,9 +162,12 @@ impl Kernel for Invocation<'_> {
         let Work::Known(invocation) = &self.work else {
             return;
         };
-        let is_other = |tensor: &TensorRef, number: u64| {
-            let place = self.element(tensor, number);
-            place.is_none_or(|(buffer, bytes)| !zero.is_zero(buffer, bytes))
+        let others = |tensor: &TensorRef, visit: &mut dyn FnMut(Range<u64>)| {
+            let Some((buffer, pattern)) = self.place(tensor) else {
+                return visit(0..tensor.shape.elements());
+            };
+            let first = |bytes| zero.first_other(buffer, bytes);
+            elements_found(tensor, &pattern, &first, visit);
         };
         let has_zero = |tensor: &TensorRef| {
             self.place(tensor).is_some_and(|(buffer, pattern)| {
@@ -178,32 +178,28 @@ impl Kernel for Invocation<'_> {
         if !invocation.inputs.iter().any(has_zero) {
             return;
         }
-        let Some(dependent) = shave::dependent_elements(invocation, &is_other) else {
+        let Some(others) = shave::dependent_elements(invocation, &others) else {
             return;
         };
+        let outputs = invocation.outputs.iter().zip(others);
+        let of_zeros: Vec<(&TensorRef, Vec<Range<u64>>)> = outputs
+            .map(|(tensor, others)| (tensor, between(&others, tensor.shape.elements())))
+            .collect();
+        if of_zeros.iter().all(|(_, elements)| elements.is_empty()) {
+            return;
+        }
         let zeros = invocation
             .inputs
             .iter()
             .map(|tensor| shave::Tensor::zeros(&tensor.shape));
-        let Some(outputs) = zeros
+        let made = zeros
             .collect::<Result<Vec<_>, _>>()
-            .and_then(|inputs| shave::evaluate(invocation, &inputs))
-            .ok()
-        else {
-            return;
-        };
-        for ((tensor, mut others), made) in invocation.outputs.iter().zip(dependent).zip(outputs) {
-            others.sort_unstable();
-            for number in (0..tensor.shape.elements())
-                .filter(|n| made.values.is_zero(*n as usize) && others.binary_search(n).is_err())
-            {
-                if let Some((buffer, bytes)) = self.element(tensor, number) {
-                    visit(
-                        buffer,
-                        Pattern::contiguous(bytes.start, bytes.end - bytes.start),
-                    );
-                }
-            }
+            .and_then(|inputs| shave::evaluate(invocation, &inputs));
+        let Ok(made) = made else { return };
+        for ((tensor, elements), made) in of_zeros.into_iter().zip(made) {
+            let is_zero = |number: &u64| made.values.is_zero(*number as usize);
+            let zeros = elements.into_iter().flatten().filter(is_zero);
+            self.visit_elements(tensor, zeros.map(|number| number..number + 1), visit);
         }
     }
 
@@ -273,12 +269,20 @@ impl Kernel for Invocation<'_> {
 }
 
 impl Invocation<'_> {
-    /// Where an element of a tensor stands.
-    fn element(&self, tensor: &TensorRef, number: u64) -> Option<(BufferId, Range<u64>)> {
-        let size = tensor.shape.element.bits().div_ceil(8);
-        let (buffer, pattern) = self.place(tensor)?;
-        let at = pattern.offset_of(number * size)?;
-        Some((buffer, at..at + size))
+    /// Calls with the places of elements of a tensor, which are in order.
+    fn visit_elements(
+        &self,
+        tensor: &TensorRef,
+        elements: impl IntoIterator<Item = Range<u64>>,
+        visit: &mut dyn FnMut(BufferId, Pattern),
+    ) {
+        let size = bytes_of_an_element(tensor);
+        let place = self.place(tensor);
+        let mut pieces = Pieces::new(place.as_slice());
+        for run in elements {
+            pieces.add(run.start * size..run.end * size, visit);
+        }
+        pieces.flush(visit);
     }
 
     fn place(&self, tensor: &TensorRef) -> Option<(BufferId, Pattern)> {
@@ -439,4 +443,29 @@ fn unknown(identity: &shave::Identity, release: Option<&str>) -> String {
 
 fn fault(error: impl std::fmt::Display) -> Fault {
     Fault::program(error.to_string())
+}
+
+fn bytes_of_an_element(tensor: &TensorRef) -> u64 {
+    tensor.shape.element.bits().div_ceil(8)
+}
+
+/// Calls with the elements of a tensor in whose bytes `first` finds something, in order.
+fn elements_found(
+    tensor: &TensorRef,
+    pattern: &Pattern,
+    first: &dyn Fn(Range<u64>) -> Option<Range<u64>>,
+    visit: &mut dyn FnMut(Range<u64>),
+) {
+    let size = bytes_of_an_element(tensor);
+    pieces::found(pattern, first, &mut |bytes| {
+        visit(bytes.start / size..bytes.end.div_ceil(size));
+    });
+}
+
+/// The elements between runs of others, up to `count`.
+fn between(others: &[Range<u64>], count: u64) -> Vec<Range<u64>> {
+    let ends = others.iter().map(|run| run.start).chain([count]);
+    let starts = [0].into_iter().chain(others.iter().map(|run| run.end));
+    let runs = starts.zip(ends).map(|(start, end)| start..end);
+    runs.filter(|run| !run.is_empty()).collect()
 }

@@ -8,45 +8,168 @@ use super::elementwise;
 use super::operation::Operation;
 use super::parameters::Parameters;
 use super::tensor::Shape;
+use std::ops::Range;
 
-/// Elements of one tensor that are looked at one by one. Tensors of a tile have fewer.
+/// Elements of one tensor that are told apart. Tensors of a tile have fewer.
 const MOST: u64 = 1 << 22;
 
-/// By output, the elements that depend on doubtful elements of the inputs; `doubtful(tensor, number)` says which these are.
-/// `None` where it is not known: all of them may.
+/// Calls with runs of a tensor's elements, in order.
+pub(super) type Runs<'r> = &'r dyn Fn(&TensorRef, &mut dyn FnMut(Range<u64>));
+
+/// By output, the elements that depend on doubtful elements of the inputs, which `doubtful` tells. `None` where it is not known: all
+/// of them may.
 pub fn dependent_elements(
     invocation: &Invocation,
-    doubtful: &dyn Fn(&TensorRef, u64) -> bool,
-) -> Option<Vec<Vec<u64>>> {
+    doubtful: Runs<'_>,
+) -> Option<Vec<Vec<Range<u64>>>> {
     let mixed = mixed_dims(invocation)?;
     let unused = unused(invocation);
-    let mut dependent = Vec::with_capacity(invocation.outputs.len());
-    for output in &invocation.outputs {
-        let mut hits: Option<Vec<bool>> = None;
-        if output.shape.elements() > MOST {
+    let inputs = invocation.inputs.iter().map(|input| {
+        let mut runs = Vec::new();
+        doubtful(input, &mut |run| runs.push(run));
+        (&input.shape, runs)
+    });
+    let inputs: Vec<(&Shape, Vec<Range<u64>>)> = inputs.collect();
+    let of_output = |output: &TensorRef| {
+        let output = &output.shape;
+        if output.elements() > MOST {
             return None;
         }
-        for input in &invocation.inputs {
-            let steps = steps(&input.shape, &output.shape, &mixed)?;
-            let count: usize = output.shape.dims.iter().map(|dim| *dim as usize).product();
-            for number in (0..input.shape.elements()).filter(|n| doubtful(input, *n)) {
-                if unused.is_some_and(|(axis, from)| place(&input.shape, number, axis) >= from) {
-                    continue;
-                }
-                let found = hits.get_or_insert_with(|| vec![false; count]);
-                mark(&input.shape, &output.shape, &steps, number, found);
+        let mut dependent = vec![false; output.elements() as usize];
+        for (input, runs) in &inputs {
+            let mut shared = Shared::new(input, output, &mixed)?;
+            if shared.mark(input, runs, unused) {
+                shared.spread(output, &mut dependent);
             }
         }
-        let elements = hits.map(|found| {
-            let numbers = found.iter().enumerate().filter(|(_, hit)| **hit);
-            let numbers = numbers.map(|(number, _)| number as u64);
-            numbers
-                .filter(|n| unused.is_none_or(|(axis, from)| place(&output.shape, *n, axis) < from))
-                .collect()
-        });
-        dependent.push(elements.unwrap_or_default());
+        let mut found = Vec::new();
+        if dependent.contains(&true) {
+            let all = 0..output.elements();
+            lines(output, &all, unused, |_, line| {
+                runs_of(&dependent[line.start as usize..line.end as usize], |run| {
+                    found.push(line.start + run.start as u64..line.start + run.end as u64);
+                });
+            });
+        }
+        Some(found)
+    };
+    invocation.outputs.iter().map(of_output).collect()
+}
+
+/// The dims that an input and an output have in common, so that an element of one counts for the elements of the other at the same
+/// place there; it counts for all places of the other dims.
+struct Shared {
+    /// By dim, from one index to the next; 0 where the dim is not shared.
+    strides: Vec<usize>,
+    /// By place, whether it is marked.
+    marks: Vec<bool>,
+}
+
+impl Shared {
+    /// `None` where the shapes do not go together.
+    fn new(input: &Shape, output: &Shape, mixed: &[usize]) -> Option<Shared> {
+        let steps = steps(input, output, mixed)?;
+        let mut count = 1;
+        let stride = |(step, size): (bool, &u32)| {
+            let own = if step { 0 } else { count };
+            count *= if step { 1 } else { *size as usize };
+            own
+        };
+        let strides = steps.into_iter().zip(&output.dims).map(stride).collect();
+        let marks = vec![false; count];
+        Some(Shared { strides, marks })
     }
-    Some(dependent)
+
+    /// The place of the first element of a line.
+    fn place(&self, shape: &Shape, mut line: u64) -> usize {
+        let mut place = 0;
+        for (dim, stride) in shape.dims.iter().zip(&self.strides).skip(1) {
+            let size = u64::from(*dim).max(1);
+            place += (line % size) as usize * stride;
+            line /= size;
+        }
+        place
+    }
+
+    /// Marks the places of elements; whether there are any.
+    fn mark(&mut self, input: &Shape, runs: &[Range<u64>], unused: Option<(usize, u64)>) -> bool {
+        let mut is_marked = false;
+        for run in runs {
+            lines(input, run, unused, |number, elements| {
+                is_marked = true;
+                let place = self.place(input, number);
+                let (first, size) = (number * innermost(input), elements.end - elements.start);
+                if self.strides.first().is_none_or(|stride| *stride == 0) {
+                    self.marks[place] = true;
+                } else {
+                    let first = place + (elements.start - first) as usize;
+                    self.marks[first..first + size as usize].fill(true);
+                }
+            });
+        }
+        is_marked
+    }
+
+    /// Sets the elements of an output whose places are marked.
+    fn spread(&self, output: &Shape, dependent: &mut [bool]) {
+        let size = innermost(output) as usize;
+        for (number, line) in dependent.chunks_mut(size).enumerate() {
+            let place = self.place(output, number as u64);
+            if self.strides.first().is_none_or(|stride| *stride == 0) {
+                if self.marks[place] {
+                    line.fill(true);
+                }
+            } else {
+                let marks = &self.marks[place..place + line.len()];
+                line.iter_mut().zip(marks).for_each(|(d, mark)| *d |= mark);
+            }
+        }
+    }
+}
+
+/// Elements of a line, along the innermost dim.
+fn innermost(shape: &Shape) -> u64 {
+    u64::from(shape.dims.first().copied().unwrap_or(1)).max(1)
+}
+
+/// Calls with the number of each line that a run of elements touches, and with its elements there, but for those of the dim of which
+/// the elements from one on take no part.
+fn lines(
+    shape: &Shape,
+    run: &Range<u64>,
+    unused: Option<(usize, u64)>,
+    mut visit: impl FnMut(u64, Range<u64>),
+) {
+    let size = innermost(shape);
+    let Range { mut start, end } = run.start..run.end.min(shape.elements());
+    while start < end {
+        let line = start / size;
+        let next = (line + 1) * size;
+        let mut elements = start..end.min(next);
+        if let Some((axis, from)) = unused {
+            if axis == 0 {
+                elements.end = elements.end.min(line * size + from);
+            } else if place(shape, start, axis) >= from {
+                elements.end = elements.start;
+            }
+        }
+        if elements.start < elements.end {
+            visit(line, elements);
+        }
+        start = next;
+    }
+}
+
+/// Calls with the runs of what is true.
+fn runs_of(flags: &[bool], mut visit: impl FnMut(Range<usize>)) {
+    let mut start = 0;
+    for alike in flags.chunk_by(|one, other| one == other) {
+        let end = start + alike.len();
+        if alike[0] {
+            visit(start..end);
+        }
+        start = end;
+    }
 }
 
 /// Memory dims along which elements of one line depend on each other; `None` where all depend on all.
@@ -122,34 +245,6 @@ fn steps(input: &Shape, output: &Shape, mixed: &[usize]) -> Option<Vec<bool>> {
         .collect()
 }
 
-/// Marks the outputs that depend on one element of an input.
-fn mark(input: &Shape, output: &Shape, steps: &[bool], number: u64, found: &mut [bool]) {
-    // Numbers of the outputs, dim by dim.
-    let (mut numbers, mut inner, mut rest) = (vec![0usize], 1, number);
-    for (dim, size) in output.dims.iter().enumerate() {
-        let own = u64::from(input.dims.get(dim).copied().unwrap_or(1).max(1));
-        let index = (rest % own) as usize;
-        rest /= own;
-        if steps[dim] {
-            let all = 0..*size as usize;
-            numbers = all
-                .flat_map(|i| numbers.iter().map(move |n| n + i * inner))
-                .collect();
-        } else {
-            for n in &mut numbers {
-                *n += index * inner;
-            }
-        }
-        inner *= *size as usize;
-    }
-    if numbers.iter().all(|n| found[*n]) {
-        return;
-    }
-    for n in numbers {
-        found[n] = true;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,10 +261,11 @@ mod tests {
     #[test]
     fn an_element_counts_for_its_line_and_where_it_is_repeated() {
         let (input, output) = (shape(&[3, 1, 2]), shape(&[3, 4, 2]));
-        let marked = |mixed: &[usize], number| {
+        let marked = |mixed: &[usize], number: u64| {
+            let mut shared = Shared::new(&input, &output, mixed).expect("the dims agree");
+            assert!(shared.mark(&input, &[number..number + 1], None));
             let mut found = vec![false; 24];
-            let steps = steps(&input, &output, mixed).expect("the dims agree");
-            mark(&input, &output, &steps, number, &mut found);
+            shared.spread(&output, &mut found);
             let numbers = found.iter().enumerate().filter(|(_, hit)| **hit);
             numbers.map(|(number, _)| number).collect::<Vec<_>>()
         };

@@ -142,7 +142,7 @@ laws! {
         "IOSpec format; known compiled programs";
     PRECISION Departure Warning Warning Writers "iospec-precision" "the precision is not one that vectors on the wire have"
         "Hardware vectors are of 8 or 16 bits; 24 occurs before compilation, where the compiler splits such vectors."
-        ""
+        "Leave it if the contract is of a program of another target, which `chipless drive` runs with any width. For an SPU, write 8 or 16."
         "femtodriver 2.6";
     CORE_RANGE Fault Warning Warning Format "iospec-core" "the core does not exist"
         "A contract does not name its part. SPU-001 has cores 0 and 1, SPU-150 cores 0 to 3: no known part has the core that is stated."

@@ -251,6 +251,40 @@ impl Compute {
         Ok(kept)
     }
 
+    pub(super) fn exponential(&self, less: Value<f32>, inputs: &[Vec<f32>]) -> Vec<f32> {
+        let elements = inputs[0].iter().enumerate();
+        let values = elements.map(|(at, element)| {
+            let less = match less {
+                Value::Constant(less) => less,
+                Value::Partition(source) | Value::Tensor(source) => {
+                    inputs[source][at / self.length.max(1)]
+                }
+            };
+            f64::from(element - less).exp() as f32
+        });
+        values.collect()
+    }
+
+    pub(super) fn select_number(
+        &self,
+        fill: Value<f32>,
+        reverse: bool,
+        inputs: &[Vec<f32>],
+    ) -> Vec<f32> {
+        let pairs = inputs[0].iter().zip(&inputs[1]).enumerate();
+        let chosen = pairs.map(|(at, (predicate, element))| {
+            let fill = match fill {
+                Value::Constant(fill) => fill,
+                Value::Partition(source) | Value::Tensor(source) => {
+                    inputs[source][at / self.length.max(1)]
+                }
+            };
+            let holds = (*predicate != 0.0) != reverse;
+            if holds { *element } else { fill }
+        });
+        chosen.collect()
+    }
+
     pub(super) fn select(
         &self,
         scalar: Value<u32>,

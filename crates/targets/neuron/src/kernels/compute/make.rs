@@ -15,6 +15,10 @@ use smallvec::SmallVec;
 
 /// Element type code of binary32.
 const BINARY32: u8 = 0xa;
+/// Which shares its format with `TENSOR_SCALAR`.
+const EXPONENTIAL: u8 = 0x30;
+/// Which shares its format with `SCALAR_TENSOR_TENSOR`.
+const SELECT_REDUCE: u8 = 0xea;
 
 /// The meaning of an instruction of the vector, scalar or `GpSimd` engine; `None` for those of other kinds.
 pub(in crate::kernels) fn make(
@@ -34,7 +38,11 @@ pub(in crate::kernels) fn make(
     };
     let action = match slot.decode() {
         Instruction::TensorTensor(i) => maker.tensor_tensor(i)?,
+        Instruction::TensorScalar(i) if slot.head.opcode == EXPONENTIAL => maker.exponential(i)?,
         Instruction::TensorScalar(i) => maker.tensor_scalar(i)?,
+        Instruction::ScalarTensorTensor(i) if slot.head.opcode == SELECT_REDUCE => {
+            maker.select_reduce(i)?
+        }
         Instruction::ScalarTensorTensor(i) => maker.scalar_tensor_tensor(i)?,
         Instruction::Activate(i) => maker.activate(i)?,
         Instruction::Reduce(i) => maker.reduce(i)?,
@@ -55,7 +63,10 @@ pub(in crate::kernels) fn make(
         }
         Instruction::LoadTable(i) => maker.load_table(i)?,
         Instruction::Gather(i) => maker.gather(i)?,
+        Instruction::IndirectCopy(i) => maker.indirect_copy(i)?,
+        Instruction::SequenceBounds(i) => maker.sequence_bounds(i)?,
         Instruction::Nonzero(i) => maker.nonzero(i)?,
+        Instruction::CrossLaneReduce(i) => maker.cross_lane_reduce(i)?,
         Instruction::MatchReplace(i) => maker.match_replace(i)?,
         Instruction::Dropout(i) => maker.dropout(i)?,
         Instruction::Move(i) => maker.move_registers(i)?,
@@ -184,6 +195,7 @@ impl Maker<'_> {
                     steps,
                     counts,
                     partitions,
+                    quadrants: 1,
                 };
                 self.sources.push(self.context.chip.elements(&operand)?);
                 Ok(Value::Partition(self.sources.len() - 1))

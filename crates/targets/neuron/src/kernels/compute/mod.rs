@@ -15,7 +15,7 @@ mod make;
 mod reduce;
 mod search;
 
-use super::alu::Operation;
+use super::alu::{Group, Operation};
 use super::curve::Function;
 use super::dependence::{Relation, follow};
 use super::integers::{self, is_integer};
@@ -62,6 +62,11 @@ enum Action {
         accumulator: Option<Accumulator>,
     },
     Reciprocal,
+    /// `exp(x - less)`
+    Exponential {
+        less: Value<f32>,
+        accumulator: Option<Accumulator>,
+    },
     /// So many elements become one.
     Reduce {
         operation: Operation,
@@ -72,6 +77,12 @@ enum Action {
     ReduceBits {
         operation: Operation,
         group: usize,
+    },
+    /// Partitions become one: the elements at the same place of rows of so many, or all of them, each times `scale`.
+    ReducePartitions {
+        operation: Operation,
+        scale: f32,
+        place: Option<usize>,
     },
     /// Running values that begin anew after so many elements.
     Cumulative {
@@ -121,6 +132,12 @@ enum Action {
         predicate: Value<u32>,
         reverse: bool,
     },
+    /// Elements of the second source where the first is not 0, else a number; or the other way round.
+    SelectReduce {
+        fill: Value<f32>,
+        reverse: bool,
+        accumulator: Option<Accumulator>,
+    },
     /// Elements where the predicate is not 0; the others of the destination stay.
     CopyPredicated,
     /// A scalar where the predicate is not 0, or where it is; the other elements of the destination stay.
@@ -153,6 +170,13 @@ enum Action {
         mask: u32,
         missing: Option<u32>,
     },
+    /// Runs of so many elements of the second source, by so many indices that partitions share.
+    CopyRuns {
+        indices: usize,
+        run: usize,
+    },
+    /// Where the run of each element begins, then where it ends.
+    SequenceBounds,
     /// Indices of the elements that are not 0, in every 16th partition, behind them so many of `padding` as there are zeros, then their number.
     Nonzero {
         offset: i32,
@@ -283,9 +307,18 @@ impl Compute {
                 row: self.length as u64,
             },
             Reduce { group, .. } | ReduceBits { group, .. } => Relation::Group(*group as u64),
+            ReducePartitions { place, .. } => match place {
+                Some(row) => Relation::Place(*row as u64),
+                None => Relation::All,
+            },
             // A register: one word for all of them.
             KeepByNumber { fill, .. } if s == *fill => Relation::All,
-            Curve { accumulator, .. } | KeepByIndex { accumulator, .. }
+            // Partitions share them.
+            CopyRuns { .. } if s == 0 => Relation::All,
+            Curve { accumulator, .. }
+            | KeepByIndex { accumulator, .. }
+            | SelectReduce { accumulator, .. }
+            | Exponential { accumulator, .. }
                 if d == 0 && accumulator.is_some_and(|a| a.holds(s)) =>
             {
                 return None;
@@ -296,9 +329,11 @@ impl Compute {
             | BitChain(_)
             | Curve { .. }
             | Reciprocal
+            | Exponential { .. }
             | KeepByNumber { .. }
             | KeepByIndex { .. }
             | Select { .. }
+            | SelectReduce { .. }
             | CopyPredicated
             | FillPredicated { .. }
             | Dropout { .. }
@@ -332,6 +367,13 @@ impl Compute {
             IntegerChain(_) | BitChain(_) | ReduceBits { .. } | Select { .. } | TransposeBlocks => {
                 smallvec![Results::Bits(self.on_bits(self.bits(storage)?)?)]
             }
+            ReducePartitions {
+                operation, place, ..
+            } if operation.group() == Group::Bits => {
+                let (bits, group) = reduce::by_place(*place, &self.bits(storage)?[0]);
+                let reduced = reduce::reduce_bits(*operation, group, &bits, self.width())?;
+                smallvec![Results::Bits(reduced)]
+            }
             CopyPredicated => smallvec![self.copy_predicated(storage)?],
             FillPredicated { scalar, reverse } => {
                 smallvec![self.fill_predicated(*scalar, *reverse, storage)?]
@@ -348,8 +390,20 @@ impl Compute {
             } => {
                 smallvec![self.gather(*elements, (*start, *mask), *missing, storage)?]
             }
+            CopyRuns { indices, run } => {
+                smallvec![Results::Bits(self.copy_runs(
+                    *indices,
+                    *run,
+                    &self.bits(storage)?
+                )?)]
+            }
             Nonzero { offset, padding } => smallvec![self.nonzero(*offset, *padding, storage)?],
             MoveRegisters(values) => move_registers(values, &self.bits(storage)?),
+            SequenceBounds => {
+                smallvec![Results::Integers(
+                    self.sequence_bounds(&self.bits(storage)?[0])
+                )]
+            }
             Generate(numbers) => smallvec![Results::Integers(self.generate(*numbers))],
             FindIndices => smallvec![Results::Integers(
                 self.find_indices(&self.remarked(storage)?)
@@ -419,11 +473,29 @@ impl Compute {
                 values
             }
             Reciprocal => inputs[0].iter().map(|x| 1.0 / x).collect(),
+            Exponential { less, accumulator } => {
+                let values = self.exponential(*less, &inputs);
+                accumulated = accumulator
+                    .map(|a| self.accumulate(a, &inputs, &values))
+                    .transpose()?;
+                values
+            }
             Reduce {
                 operation,
                 group,
                 negate,
             } => reduce::reduce(*operation, *group, *negate, &inputs[0])?,
+            ReducePartitions {
+                operation,
+                scale,
+                place,
+            } => {
+                let (mut values, group) = reduce::by_place(*place, &inputs[0]);
+                for value in &mut values {
+                    *value *= scale;
+                }
+                reduce::reduce(*operation, group, false, &values)?
+            }
             Cumulative { operation, row } => reduce::cumulative(*operation, *row, &inputs[0])?,
             Scan {
                 start,
@@ -462,6 +534,17 @@ impl Compute {
                     .transpose()?;
                 values
             }
+            SelectReduce {
+                fill,
+                reverse,
+                accumulator,
+            } => {
+                let values = self.select_number(*fill, *reverse, &inputs);
+                accumulated = accumulator
+                    .map(|a| self.accumulate(a, &inputs, &values))
+                    .transpose()?;
+                values
+            }
             Largest => self.largest(&inputs[0]),
             LoadValues => inputs[0]
                 .chunks(search::VALUES)
@@ -476,6 +559,8 @@ impl Compute {
             | TransposeBlocks
             | Move
             | Gather { .. }
+            | CopyRuns { .. }
+            | SequenceBounds
             | Nonzero { .. }
             | MoveRegisters(_)
             | CopyPredicated

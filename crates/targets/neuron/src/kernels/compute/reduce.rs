@@ -27,6 +27,15 @@ pub(super) fn reduce(
     Ok(values.chunks_exact(group.max(1)).map(one).collect())
 }
 
+/// The elements that become one behind each other, and how many: those at the same place of each row, or all.
+pub(super) fn by_place<T: Copy>(row: Option<usize>, values: &[T]) -> (Vec<T>, usize) {
+    let Some(row) = row.filter(|row| *row > 0) else {
+        return (values.to_vec(), values.len());
+    };
+    let column = |place: usize| values.iter().skip(place).step_by(row).copied();
+    ((0..row).flat_map(column).collect(), values.len() / row)
+}
+
 /// The same on bit patterns.
 pub(super) fn reduce_bits(
     operation: Operation,

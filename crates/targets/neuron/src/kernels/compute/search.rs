@@ -5,8 +5,8 @@ use chipless_model::{Fault, Kind, Storage};
 
 /// Values that the search holds of each partition.
 pub(super) const VALUES: usize = 8;
-/// Of so many partitions, the elements of the first that are not 0 are counted: a core of `GpSimd` has as many.
-pub(super) const COUNTED_PARTITIONS: usize = 16;
+/// Partitions of a core of `GpSimd`: it counts elements of the first that are not 0, and all of them share indices.
+pub(super) const CORE_PARTITIONS: usize = 16;
 /// Elements, and partitions, of a block.
 pub(super) const BLOCK: usize = 32;
 
@@ -43,7 +43,7 @@ impl Compute {
         let rows = values
             .chunks(self.length.max(1))
             .zip(results.chunks_mut(self.length + 1));
-        for (values, row) in rows.step_by(COUNTED_PARTITIONS) {
+        for (values, row) in rows.step_by(CORE_PARTITIONS) {
             row.fill(padding as u32);
             let mut count = 0;
             for (index, bits) in values.iter().enumerate() {
@@ -126,6 +126,59 @@ impl Compute {
             *value = table[partition * elements + element];
         }
         Ok(Results::Bits(values))
+    }
+
+    /// Runs of elements by indices: the first of partitions that share them holds the first, the next the second.
+    pub(super) fn copy_runs(
+        &self,
+        indices: usize,
+        run: usize,
+        inputs: &[Vec<u32>],
+    ) -> Result<Vec<u32>, Fault> {
+        let (columns, size) = (self.length, inputs[1].len() / self.partitions.max(1));
+        let mut values = Vec::with_capacity(self.partitions * indices * run);
+        for partition in 0..self.partitions {
+            let elements = &inputs[1][partition * size..][..size];
+            let first = partition / CORE_PARTITIONS * CORE_PARTITIONS;
+            for n in 0..indices {
+                let index = inputs[0][(first + n % CORE_PARTITIONS) * columns + n / CORE_PARTITIONS]
+                    as usize;
+                let run = elements.get(index..index + run).ok_or_else(|| {
+                    Fault::program(format!(
+                        "index {index} names elements up to {} of {size} of each partition",
+                        index + run
+                    ))
+                })?;
+                values.extend_from_slice(run);
+            }
+        }
+        Ok(values)
+    }
+
+    /// For each element the first of the elements equal to it around it, then for each the one behind the last. Elements that are 0 belong to
+    /// none: theirs would begin at the end and end before the start.
+    pub(super) fn sequence_bounds(&self, bits: &[u32]) -> Vec<i64> {
+        let is_float = self.sources[0].element.kind() == Kind::Float;
+        let are_equal = |a: &u32, b: &u32| {
+            if is_float {
+                f32::from_bits(*a).eq(&f32::from_bits(*b))
+            } else {
+                a == b
+            }
+        };
+        let (mut starts, mut ends) = (Vec::new(), Vec::new());
+        for run in bits.chunk_by(are_equal) {
+            let first = starts.len();
+            let (start, end) = if are_equal(&run[0], &0) {
+                (bits.len() as i64, -1)
+            } else {
+                (first as i64, (first + run.len()) as i64)
+            };
+            starts.resize(first + run.len(), start);
+            ends.resize(first + run.len(), end);
+        }
+        starts.extend(ends);
+        starts
     }
 
     /// Element `j` of partition `i` and element `i` of partition `j` of each block change places.

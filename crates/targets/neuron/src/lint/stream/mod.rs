@@ -200,14 +200,16 @@ impl<'c, 'a> Check<'c, 'a> {
         }
         let mut groups: FxHashMap<_, Last> = FxHashMap::default();
         for (index, slot) in slots.iter().enumerate() {
-            let Instruction::Matmul(i) = slot.decode() else {
-                continue;
+            let sums = match slot.decode() {
+                Instruction::Matmul(i) if i.transpose() == 0 => i.sums(),
+                Instruction::MatmulMx(i) => i.sums(),
+                _ => continue,
             };
             let operands = slot.operands();
-            let Some(destination) = operands.first().filter(|_| i.transpose() == 0) else {
+            let Some(destination) = operands.first() else {
                 continue;
             };
-            let (starts, is_complete) = (i.sums() & 1 != 0, i.sums() & 2 != 0);
+            let (starts, is_complete) = (sums & 1 != 0, sums & 2 != 0);
             let entry = groups.entry((destination.address, destination.steps, destination.counts));
             let known = matches!(entry, Entry::Occupied(_));
             let last = entry.or_insert(Last {
@@ -268,7 +270,7 @@ impl<'c, 'a> Check<'c, 'a> {
     }
 
     fn fields(&mut self, index: usize, slot: &Slot, operands: &[Operand]) {
-        if slot.head.words != 16 {
+        if !slot.has_length() {
             self.report(
                 &SLOT_LENGTH,
                 index,
@@ -282,7 +284,9 @@ impl<'c, 'a> Check<'c, 'a> {
             self.report(&EVENT_MODE, index, refusal);
         }
         if let Instruction::Dma(dma) = slot.decode() {
-            return self.dma(index, dma);
+            let member = self.room.instructions;
+            let slots = member.map_or(&[][..], |member| Stream::new(member.bytes).slots);
+            return self.dma(index, dma, slots.get(index + 1));
         }
         for operand in operands {
             self.operand(index, operand);
@@ -456,7 +460,7 @@ impl<'c, 'a> Check<'c, 'a> {
         let writes = operand.direction == Direction::Write && space == Space::StateBuffer;
         low >= 0
             && high <= i64::from(bytes)
-            && partition + u32::from(operand.partitions) <= PARTITIONS
+            && partition + operand.partitions_across() <= PARTITIONS
             && u64::from(offset).is_multiple_of(size)
             && !(writes && self.kept.iter().any(is_kept))
     }
@@ -464,6 +468,8 @@ impl<'c, 'a> Check<'c, 'a> {
     fn start_partition(&mut self, index: usize, operand: &Operand) {
         let start = OnChip::at(operand.address).map_or(0, |a| a.partition);
         let legal = match operand.partitions {
+            // Which partitions of a quadrant hold scales, their meaning says.
+            _ if operand.role.ends_with("_scales") => true,
             0..=32 => start.is_multiple_of(32),
             33..=64 => start.is_multiple_of(64),
             65.. => start == 0,

@@ -5,7 +5,7 @@ use crate::def::VariableType;
 use crate::kernels::sequencer::Moved;
 use crate::rules::stream::{
     DMA_BOUNDS, DMA_COUNT, DMA_OVERLAP, DMA_QUEUE, DMA_TARGET, DMA_VARIABLE, DMA_WRITES_INPUT,
-    ELEMENT_CODE, KEPT_BYTES, NOT_EXECUTED, OPERAND_ALIGNMENT,
+    ELEMENT_CODE, INSTRUCTION, KEPT_BYTES, NOT_EXECUTED, OPERAND_ALIGNMENT,
 };
 use crate::stream::formats::Dma;
 use crate::stream::operand::{Unresolved, kept_bytes, leaves_partitions, overlaps, variable};
@@ -13,20 +13,33 @@ use crate::stream::{DmaSide, DmaTarget, ElementCode, Instruction, Slot, Space};
 use chipless_model::Pattern;
 
 impl Check<'_, '_> {
-    pub(super) fn dma(&mut self, index: usize, dma: Dma<'_>) {
-        if dma.kind() != 0 {
-            let kind = dma.kind();
-            self.report(
-                &NOT_EXECUTED,
-                index,
-                format!("a transfer of kind {kind}: only direct ones (0) are executed"),
-            );
-            return;
-        }
+    pub(super) fn dma(&mut self, index: usize, dma: Dma<'_>, behind: Option<&Slot>) {
+        let by_index = match behind.map(Slot::decode) {
+            _ if dma.kind() == 0 => [false, false],
+            _ if !dma.has_indices() => {
+                let message = format!(
+                    "a transfer of kind {} is not supported: how its tiles lie is not known",
+                    dma.kind()
+                );
+                return self.report(&NOT_EXECUTED, index, message);
+            }
+            Some(Instruction::DmaExtension(more)) => more.by_index(),
+            _ => {
+                let message = "no PSEUDO_EXTENSION behind it says where its indices are";
+                return self.report(&INSTRUCTION, index, message.to_owned());
+            }
+        };
         let codes = dma.codes();
         let sides = [("src", dma.src(), codes.0), ("dst", dma.dst(), codes.1)];
-        for (role, side, _) in sides {
-            self.side(index, role, &side);
+        for ((role, side, _), by_index) in sides.iter().zip(by_index) {
+            if by_index {
+                // Of rows that indices find, the one of index 0.
+                let target = side.address.target();
+                let row = Pattern::contiguous(target.offset().unwrap_or(0), side.row());
+                self.place(index, role, target, &row);
+            } else {
+                self.side(index, role, side);
+            }
         }
         let [source, destination] =
             sides.map(|(_, side, code)| (side.bytes(), ElementCode::of(code)));
@@ -87,7 +100,8 @@ impl Check<'_, '_> {
             );
         }
         for (role, side, _) in sides {
-            if role == "dst" && dma.completion().1 > 1 && overlaps(&side.pattern()) {
+            let is_fixed = role == "dst" && !by_index[1];
+            if is_fixed && dma.completion().1 > 1 && overlaps(&side.pattern()) {
                 let message = "rows of dst overlap: which of them is written last is not known";
                 self.report(&DMA_OVERLAP, index, message.to_owned());
             }

@@ -1,6 +1,6 @@
 //! The formats of instructions: what each byte of a slot means, in one table.
 //!
-//! The macro `formats!` of `table` makes two things of every row: a view of a slot with a method for each field (what kernels use), and the
+//! The macro `views!` makes two things of every row: a view of a slot with a method for each field (what kernels use), and the
 //! [`Format`] from which the listing ([`Display`](std::fmt::Display) of [`Slot`]), the assembler, the check for bytes that nobody
 //! decodes ([`Slot::undecoded`]) and docs/neuron-opcodes.md come. Which opcode has which format says
 //! [`OPCODES`](super::OPCODES).
@@ -9,15 +9,22 @@
 //! `kernels`. A field that is known but whose meaning is not executed is marked `refused`: a slot in which it is not 0 is refused by
 //! name, like one with a byte that no field covers.
 
+mod engines;
+mod sequencers;
 mod table;
 mod tensor;
+mod views;
 
+pub(super) use engines::ONE_PARTITION;
+pub use engines::*;
+pub use sequencers::*;
 pub(super) use table::FormatId;
-pub use table::*;
-pub use tensor::{Generator, Tensor};
+pub use table::{FORMATS, Instruction};
+pub use tensor::{Generator, Microscaled, Tensor};
 
 use super::{Evidence, SLOT_BYTES, Slot};
 use chipless_model::Direction;
+use views::{get, kind, views};
 
 /// A format: its fields in the order in which the text form has them.
 #[derive(Debug)]
@@ -60,11 +67,20 @@ pub enum Kind {
         direction: Direction,
         /// Where the element type stands.
         element: Code,
-        /// The byte with the number of partitions.
+        /// The byte with the number of partitions; 0 where it is one.
         partitions: u8,
     },
     /// Numbers instead of elements: a signed base, four steps, four counts.
     Generator,
+    /// Elements on the chip in groups that share a scale, see [`Microscaled`].
+    Microscaled {
+        /// Read or written.
+        direction: Direction,
+        /// Where their type stands.
+        element: Code,
+        /// The byte with the number of partitions.
+        partitions: u8,
+    },
     /// An element type code that belongs to no tensor.
     Element(Code),
     /// An operation of the arithmetic units, see [`ALU_OPERATIONS`](super::ALU_OPERATIONS).
@@ -141,6 +157,7 @@ impl Kind {
     pub const fn size(self) -> u8 {
         match self {
             Kind::Tensor { dimensions, .. } => 4 + 4 * dimensions,
+            Kind::Microscaled { .. } => Microscaled::BYTES,
             Kind::Generator => 20,
             Kind::Element(_) => 0,
             Kind::Alu | Kind::Byte | Kind::Flags(_) | Kind::Choice(_) => 1,
@@ -158,6 +175,7 @@ impl Kind {
     pub const fn element(self) -> Option<Code> {
         match self {
             Kind::Tensor { element, .. }
+            | Kind::Microscaled { element, .. }
             | Kind::Element(element)
             | Kind::Side(element)
             | Kind::Scalars(element)
@@ -189,6 +207,9 @@ impl Field {
 /// Tensors of an instruction, at most.
 const MOST_TENSORS: usize = 3;
 
+/// `QUANTIZE_MX`, which has a bit beside its length.
+const QUANTIZE_MX: u8 = 0xe3;
+
 /// Bytes of the head, all of which are decoded.
 const HEAD: usize = 12;
 
@@ -203,7 +224,7 @@ impl Format {
         let mut tensors = ([0; MOST_TENSORS], 0);
         let mut index = 0;
         while index < fields.len() {
-            if let Kind::Tensor { .. } = fields[index].kind {
+            if let Kind::Tensor { .. } | Kind::Microscaled { .. } = fields[index].kind {
                 tensors.0[tensors.1] = index as u8;
                 tensors.1 += 1;
             }
@@ -270,8 +291,9 @@ impl Slot {
     /// The first byte that is not 0 although nothing says what it does, or although what it does is not executed.
     pub fn undecoded(&self) -> Option<Undecoded> {
         let (bytes, format) = (self.bytes(), self.format());
-        let strange =
-            |at: &usize| bytes[*at] & !format.executed[*at] != 0 || (*at == 1 && bytes[1] != 0x10);
+        let strange = |at: &usize| {
+            bytes[*at] & !format.executed[*at] != 0 || (*at == 1 && !self.has_length())
+        };
         let at = (0..SLOT_BYTES).find(strange)?;
         let covers = |field: &&Field| {
             let mut bits = [0; SLOT_BYTES];
@@ -286,11 +308,18 @@ impl Slot {
         })
     }
 
+    /// Whether it says that it is as long as it is, where it says how long.
+    pub(crate) const fn has_length(&self) -> bool {
+        // The lowest bit says that results saturate, which they never need: scales leave room for the largest.
+        let saturates = self.head.opcode == QUANTIZE_MX && self.head.words == 0x11;
+        self.head.words == 0x10 || saturates || !self.has_events()
+    }
+
     /// Whether [`undecoded`](Slot::undecoded) finds nothing, said quickly.
     #[inline]
     pub fn is_decoded(&self) -> bool {
         let (bytes, executed) = (self.bytes(), &self.format().executed);
-        bytes[1] == 0x10
+        self.has_length()
             && bytes
                 .iter()
                 .zip(executed)
@@ -311,6 +340,11 @@ impl Slot {
         let mut array = [0; N];
         array.copy_from_slice(&self.bytes()[at..at + N]);
         array
+    }
+
+    /// The elements in groups that stand in a slot.
+    pub(crate) fn microscaled(&self, at: u8) -> Microscaled {
+        Microscaled::read(self.array(at.into()))
     }
 
     /// The elements that stand in a slot.

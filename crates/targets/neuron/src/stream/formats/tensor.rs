@@ -38,6 +38,45 @@ impl Tensor {
     }
 }
 
+/// Elements of one partition in groups that share a scale (OCP MX): four at each place, packed, and the scales elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Microscaled {
+    /// On-chip address of the first place.
+    pub address: u32,
+    /// On-chip address of the first scale; of its partition only the quadrant counts.
+    pub scales: u32,
+    /// Elements in each partition, all four of each place counted.
+    pub elements: u16,
+    /// Places from one to the next.
+    pub step: i8,
+    /// First partition of the scales in each quadrant.
+    pub scale_partition: u8,
+}
+
+impl Microscaled {
+    /// Bytes of it in a slot; four more are reserved.
+    pub(super) const BYTES: u8 = 12;
+    /// Elements at each place.
+    pub const PACKED: u16 = 4;
+
+    /// What stands there.
+    pub(super) fn read(bytes: [u8; Self::BYTES as usize]) -> Microscaled {
+        let [a, b, c, d, e, f, g, h, low, high, step, scale_partition] = bytes;
+        Microscaled {
+            address: u32::from_le_bytes([a, b, c, d]),
+            scales: u32::from_le_bytes([e, f, g, h]),
+            elements: u16::from_le_bytes([low, high]),
+            step: step.cast_signed(),
+            scale_partition,
+        }
+    }
+
+    /// Places in each partition.
+    pub fn places(&self) -> u16 {
+        self.elements / Self::PACKED
+    }
+}
+
 /// Numbers from a base on: base plus the sum of index times step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generator {

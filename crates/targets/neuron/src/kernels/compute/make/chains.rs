@@ -199,6 +199,36 @@ impl Maker<'_> {
         Ok(Some(Accumulator { operation, start }))
     }
 
+    /// `EXPONENTIAL`: of the elements less a number, and their sum into the accumulator.
+    pub(super) fn exponential(&mut self, i: TensorScalar<'_>) -> Result<Action, Fault> {
+        self.tensor()?;
+        if (i.op0(), i.op1(), i.reverse()) != (0, 0, 0) {
+            return Err(Fault::unsupported(
+                "operations beside the exponential are not supported",
+            ));
+        }
+        if i.accumulator() == 1 {
+            return Err(Fault::unsupported(
+                "accumulator command 1 is not supported here",
+            ));
+        }
+        if i.accumulator() != 4 && (i.imm1(), i.imm1_source()) != (0, 0) {
+            return Err(Fault::unsupported(
+                "imm1 without accumulator command 4 is not supported",
+            ));
+        }
+        let less = self.number("imm0", i.imm0(), i.imm0_source(), BINARY32)?;
+        let accumulator = self.accumulator(
+            i.accumulator(),
+            Operation::Add,
+            Engine::Dve,
+            i.dst().address,
+            i.channels(),
+            |maker| maker.number("imm1", i.imm1(), i.imm1_source(), BINARY32),
+        )?;
+        Ok(Action::Exponential { less, accumulator })
+    }
+
     pub(super) fn scalar_tensor_tensor(
         &mut self,
         i: ScalarTensorTensor<'_>,

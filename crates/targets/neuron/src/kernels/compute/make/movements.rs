@@ -3,14 +3,21 @@
 use super::Maker;
 use crate::kernels::Elements;
 use crate::kernels::compute::Action;
-use crate::kernels::compute::search::COUNTED_PARTITIONS;
+use crate::kernels::compute::search::CORE_PARTITIONS;
 use crate::kernels::registers::TABLE_ELEMENTS;
-use crate::stream::formats::{Gather, LoadTable, Nonzero};
+use crate::stream::formats::{Gather, IndirectCopy, LoadTable, Nonzero, SequenceBounds};
 use crate::stream::{Instruction, OnChip, Operand, Slot};
-use chipless_model::{ElementType, Fault};
+use chipless_model::{Direction, ElementType, Fault};
 
 /// Partitions that a shuffle moves elements between.
 const QUADRANT: u8 = 32;
+/// Partitions that share indices.
+const SHARING: u8 = CORE_PARTITIONS as u8;
+/// Elements of a partition that are copied by indices, at most.
+const MOST_GATHERED: u64 = 1024;
+/// The bit of an address that says that indices lie there, and the element type code of indices.
+const INDIRECT: u32 = 1 << 29;
+const INDEX: u8 = 0x5;
 /// Leaves a partition as it is.
 const UNMODIFIED: u8 = 255;
 
@@ -91,6 +98,27 @@ impl Maker<'_> {
         Ok(Action::Move)
     }
 
+    /// `GET_SEQUENCE_BOUNDS`: twice as many results as elements, in one partition.
+    pub(super) fn sequence_bounds(&mut self, i: SequenceBounds<'_>) -> Result<Action, Fault> {
+        self.source("src")?;
+        self.destination(2 * self.length.unwrap_or_default())?;
+        let is_taken = |element| matches!(element, ElementType::Int32 | ElementType::Float32);
+        let (from, to) = (self.sources[0].element, self.destinations[0].element);
+        if !is_taken(from) || !is_taken(to) {
+            return Err(Fault::program(format!(
+                "segments of {from} as {to}, expected int32 or float32"
+            )));
+        }
+        if (i.channels(), i.dst().counts[2]) != (1, 2) {
+            return Err(Fault::program(format!(
+                "{} partitions, and {} in the highest dimension of dst: expected 1 and 2",
+                i.channels(),
+                i.dst().counts[2]
+            )));
+        }
+        Ok(Action::SequenceBounds)
+    }
+
     pub(super) fn nonzero(&mut self, i: Nonzero<'_>) -> Result<Action, Fault> {
         self.source("src")?;
         self.destination(self.length.unwrap_or_default() + 1)?;
@@ -102,14 +130,73 @@ impl Maker<'_> {
         }
         let first = |address: u32| OnChip::at(address).map_or(0, |at| at.partition);
         let (read, written) = (first(i.src().address), first(i.dst().address));
-        if read != written || !(read as usize).is_multiple_of(COUNTED_PARTITIONS) {
+        if read != written || !(read as usize).is_multiple_of(CORE_PARTITIONS) {
             return Err(Fault::unsupported(format!(
-                "from partition {read} to {written} is not supported, only from a multiple of {COUNTED_PARTITIONS} to the same"
+                "from partition {read} to {written} is not supported, only from a multiple of {CORE_PARTITIONS} to the same"
             )));
         }
         Ok(Action::Nonzero {
             offset: i.offset(),
             padding: i.padding(),
+        })
+    }
+
+    /// `INDIRECT_COPY`: indices lie across 16 partitions, and each of these takes the runs that they all name.
+    pub(super) fn indirect_copy(&mut self, i: IndirectCopy<'_>) -> Result<Action, Fault> {
+        let (to, run) = (self.operand("dst")?, i.run());
+        if to.code != i.data_type() || !to.partitions.is_multiple_of(SHARING) {
+            return Err(Fault::program(format!(
+                "{} partitions, and types {:#x} and {:#x}: expected a multiple of {SHARING}, and one type",
+                to.partitions,
+                i.data_type(),
+                to.code
+            )));
+        }
+        let written = to.elements();
+        if !matches!(run, 1 | 2 | 4 | 8 | 16 | 32)
+            || u64::from(i.elements()) != written
+            || !written.is_multiple_of(run.into())
+            || written > MOST_GATHERED
+        {
+            return Err(Fault::program(format!(
+                "{} elements in runs of {run} for {written}: runs are of 1, 2, 4, 8, 16 or 32, and all of them at most {MOST_GATHERED} elements",
+                i.elements()
+            )));
+        }
+        if i.index() & INDIRECT == 0 {
+            return Err(Fault::unsupported(format!(
+                "the address {:#x} of the indices, without bit 29, is not supported",
+                i.index()
+            )));
+        }
+        let size = u16::try_from(i.size()).map_err(|_| {
+            Fault::unsupported(format!(
+                "elements that are scattered (bytes 0x26 to 0x29 are {:#x}) are not supported",
+                i.size()
+            ))
+        })?;
+        let indices = written as usize / usize::from(run);
+        let columns = indices.div_ceil(usize::from(SHARING));
+        for (role, code, address, count) in [
+            ("index", INDEX, i.index() & !INDIRECT, columns as u16),
+            ("data", to.code, i.data(), size),
+        ] {
+            let operand = Operand {
+                role,
+                direction: Direction::Read,
+                code,
+                address,
+                steps: [1, 0, 0, 0],
+                counts: [count, 1, 1, 1],
+                ..to
+            };
+            self.sources.push(self.context.chip.elements(&operand)?);
+        }
+        self.length = Some(columns);
+        self.destination(written as usize)?;
+        Ok(Action::CopyRuns {
+            indices,
+            run: run.into(),
         })
     }
 

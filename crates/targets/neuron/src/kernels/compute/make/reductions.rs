@@ -5,8 +5,11 @@ use crate::graph::Engine;
 use crate::kernels::alu::{Group, Operation};
 use crate::kernels::compute::Action;
 use crate::kernels::compute::search::{BLOCK, VALUES};
-use crate::stream::formats::{MatchReplace, ReadAccumulator, Reduce, Statistics};
+use crate::stream::formats::{CrossLaneReduce, MatchReplace, ReadAccumulator, Reduce, Statistics};
 use chipless_model::{ElementType, Fault};
+
+const CROSS_LANE_REDUCE: u8 = 0x7c;
+const CROSS_LANE_REDUCE_BITS: u8 = 0x7d;
 
 /// Elements of each partition that `BATCH_NORM_STATS2` takes at most.
 const MOST_COUNTED: usize = 512;
@@ -119,6 +122,48 @@ impl Maker<'_> {
                 "{operation} as a reduction is not supported"
             ))),
         }
+    }
+
+    /// `CROSS_LANE_REDUCE`: over all partitions, or over all elements.
+    pub(super) fn cross_lane_reduce(&mut self, i: CrossLaneReduce<'_>) -> Result<Action, Fault> {
+        self.source("src")?;
+        let length = self.length.unwrap_or_default();
+        let place = match i.axis() {
+            0 => None,
+            1 => Some(length),
+            other => {
+                return Err(Fault::unsupported(format!(
+                    "axis {other} is not supported: its meaning is not known"
+                )));
+            }
+        };
+        self.destination(place.unwrap_or(1))?;
+        let factor = f32::from_bits(i.scale());
+        let (operation, scale) = match (self.opcode, i.op()) {
+            (CROSS_LANE_REDUCE, 1) => (Operation::Add, factor),
+            // Only an average says what the factor does.
+            (_, op) if !matches!(factor, 0.0 | 1.0) => {
+                return Err(Fault::unsupported(format!(
+                    "scale {factor} with operation {op} is not supported, only 0 or 1 is"
+                )));
+            }
+            (CROSS_LANE_REDUCE, 0) => (Operation::Add, 1.0),
+            (CROSS_LANE_REDUCE, 2) => (Operation::Max, 1.0),
+            (CROSS_LANE_REDUCE_BITS, 3) => (Operation::Or, 1.0),
+            (CROSS_LANE_REDUCE_BITS, 4) => (Operation::And, 1.0),
+            (CROSS_LANE_REDUCE_BITS, 5) => (Operation::Xor, 1.0),
+            (_, op) => {
+                return Err(Fault::program(format!("it has no operation {op}")));
+            }
+        };
+        if self.opcode == CROSS_LANE_REDUCE_BITS {
+            self.unconverted(Group::Bits, &[operation])?;
+        }
+        Ok(Action::ReducePartitions {
+            operation,
+            scale,
+            place,
+        })
     }
 
     pub(super) fn read_accumulator(&mut self, i: ReadAccumulator<'_>) -> Result<Action, Fault> {

@@ -6,7 +6,8 @@ use crate::kernels::alu::Operation;
 use crate::kernels::compute::{Action, Numbers, Value, is_integer};
 use crate::stream::Evidence;
 use crate::stream::formats::{
-    AffineSelect, CopyPredicatedScalar, Dropout, Iota, Move, RangeSelect, Select,
+    AffineSelect, CopyPredicatedScalar, Dropout, Iota, Move, RangeSelect, ScalarTensorTensor,
+    Select,
 };
 use chipless_model::{ElementType, Fault};
 use smallvec::SmallVec;
@@ -104,6 +105,52 @@ impl Maker<'_> {
             start,
             fill,
             bounds,
+            accumulator,
+        })
+    }
+
+    /// `SELECT_REDUCE`: elements where the predicate holds, else a number, and the largest of both into the accumulator.
+    pub(super) fn select_reduce(&mut self, i: ScalarTensorTensor<'_>) -> Result<Action, Fault> {
+        self.tensors()?;
+        let (predicate, elements) = (self.sources[0].element, self.sources[1].element);
+        if !is_integer(predicate) {
+            return Err(Fault::program(format!(
+                "the predicate is of {predicate}, expected an integer type"
+            )));
+        }
+        if matches!(elements, ElementType::Int32 | ElementType::UInt32) {
+            return Err(Fault::program(format!(
+                "elements of {elements} are selected by other instructions"
+            )));
+        }
+        let operations = (Self::operation(i.op0())?, Self::operation(i.op1())?);
+        if operations != (Operation::Bypass, Operation::Max) || i.reverse() > 1 {
+            return Err(Fault::unsupported(format!(
+                "{} and {}, reverse {:#04x}: only bypass and max, reverse 0 or 1, are supported here",
+                operations.0,
+                operations.1,
+                i.reverse()
+            )));
+        }
+        if !matches!(i.accumulator(), 0 | 2 | 3) {
+            return Err(Fault::unsupported(format!(
+                "accumulator command {} is not supported here",
+                i.accumulator()
+            )));
+        }
+        let fill = self.number("imm", i.imm(), i.imm_source(), BINARY32)?;
+        let not_loaded = |_: &mut Self| Err(Fault::unsupported("nothing is loaded here"));
+        let accumulator = self.accumulator(
+            i.accumulator(),
+            Operation::Max,
+            Engine::Dve,
+            i.dst().address,
+            i.channels(),
+            not_loaded,
+        )?;
+        Ok(Action::SelectReduce {
+            fill,
+            reverse: i.reverse() == 1,
             accumulator,
         })
     }
