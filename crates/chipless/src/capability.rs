@@ -6,7 +6,7 @@
 use crate::failure::Failure;
 use crate::options::Input;
 use crate::targets::TARGETS;
-use chipless_device::Route;
+use chipless_device::{Block, Route};
 use chipless_model::{Node, Program, TaskId};
 use chipless_report::findings::Drivable;
 use chipless_report::page::Picture;
@@ -80,6 +80,9 @@ pub trait SharesDevice {
 
     /// The way of a queue's transfers to the memory of a device that describes one. `None`: they have a memory of their own.
     fn route(&self, queue: &str) -> Option<Route>;
+
+    /// The kind of work FIFO that the tasks of a queue are taken from, where there is one.
+    fn fifo(&self, queue: &str) -> Option<Block>;
 }
 
 /// A program whose time, had it been compiled otherwise, follows roughly from its figures.

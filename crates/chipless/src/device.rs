@@ -10,7 +10,7 @@ pub use load::with_program;
 pub use study::{Output, Request, check, run};
 
 use crate::failure::{Failure, FailureKind};
-use crate::machine::figures;
+use crate::machine::{completed, figures, nearest, unknown};
 use crate::options::Options;
 use crate::targets::TARGETS;
 use chipless_device::Machine;
@@ -23,6 +23,9 @@ pub use chipless_device::{Breakdown, Engine, Record, Report, Status, Workload, Y
 pub fn time(text: &str) -> Option<u64> {
     chipless_device::quantity::time(text, None)
 }
+
+/// The machine file whose figures of the device stand in for those that another file lacks.
+const NPU4: &str = chipless_npu::MACHINES[0].1;
 
 /// A machine with a device: its name, and its figures as text.
 #[derive(Clone, Debug)]
@@ -50,13 +53,38 @@ fn machine(name: &str, path: &str, options: &Options) -> Result<Described, Strin
             ));
         }
     };
+    let has_device = figures(&text).iter().any(|f| f.key == "device.tiles");
+    if !has_device {
+        return Err(format!(
+            "expected a machine that describes a device (npu4), found \"{name}\", which has no device.tiles"
+        ));
+    }
+    // A machine of another generation has programs' figures of its own; those of the device are the NPU4's.
+    let near = nearest(&text).map_or(NPU4, |(_, _, near)| near);
+    if let Some(wrong) = unknown(&text, near) {
+        return Err(wrong);
+    }
+    let programs = completed(&text, near);
+    let whole = completed(&programs.text, NPU4);
     let mut machine = Machine {
         name: name.to_owned(),
+        defaulted: programs
+            .defaulted
+            .into_iter()
+            .chain(whole.defaulted)
+            .collect(),
         ..Machine::default()
     };
-    for figure in figures(&text) {
+    let known = figures(near);
+    for figure in figures(&whole.text) {
         let value = figure.value.trim_matches('"').to_owned();
-        if let Some(grade) = figure.grade {
+        // Without a remark, a figure is worth what the same one is worth that comes with Chipless.
+        let same = || {
+            known
+                .iter()
+                .find(|k| k.key == figure.key && k.value == figure.value)
+        };
+        if let Some(grade) = figure.grade.or_else(|| same()?.grade) {
             machine.grades.insert(figure.key.clone(), grade);
         }
         if is_figure(&figure.key) {
@@ -64,11 +92,6 @@ fn machine(name: &str, path: &str, options: &Options) -> Result<Described, Strin
         } else {
             machine.program.push((figure.key, value));
         }
-    }
-    if !machine.values.iter().any(|(key, _)| key == "device.tiles") {
-        return Err(format!(
-            "expected a machine that describes a device (npu4), found \"{name}\", which has no device.tiles"
-        ));
     }
     Ok(Described { file, machine })
 }

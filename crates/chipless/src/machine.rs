@@ -3,11 +3,15 @@
 //! A machine file is TOML. The comment behind a figure, or else the lines above it, say its unit and its source: `# MHz: the vendor's guide`.
 //! Where there is none, those of the section count. The unit tells which way a figure is good: more of a rate, less of a time. Where it does
 //! not, or tells it wrong, the way stands behind the unit: `# 1 (lower): …`, `(higher)`, or `(neither)`.
-//! Figures of a device have a grade behind their unit: `# us [assumed]: …`. Runs do not use them, so that no way of them is better.
+//! Figures of NPUs have a grade behind that: `# us [assumed]: …`. Runs do not use those of the device, so that no way of them is better.
+
+mod completed;
+
+pub use completed::{Completed, Leniency, completed, nearest, unknown};
 
 use crate::failure::Failure;
 use crate::suggest;
-use chipless_device::figures::Grade;
+use chipless_device::figures::{Grade, is_figure};
 use chipless_device::quantity;
 use std::collections::BTreeMap;
 
@@ -24,7 +28,7 @@ pub struct Figure {
     pub better: Option<Better>,
     /// Where it comes from.
     pub source: String,
-    /// How much that is worth, of figures of a device.
+    /// How much that is worth, where the file says so.
     pub grade: Option<Grade>,
 }
 
@@ -90,15 +94,15 @@ pub fn figures(text: &str) -> Vec<Figure> {
             .remove(&key)
             .or_else(|| comments.get(key.rsplit_once('.')?.0).cloned())
             .unwrap_or_default();
-        let unit = unit_of(&unit, &key);
-        let (unit, grade) = graded(&unit);
-        let (unit, better) = Better::of(unit);
+        let (units, grade) = graded(&unit);
+        let unit = unit_of(units, &key);
+        let (unit, better) = Better::of(&unit);
         figures.push((
             line,
             Figure {
                 unit: unit.to_owned(),
                 grade,
-                better: better.filter(|_| grade.is_none()),
+                better: better.filter(|_| !is_figure(&key)),
                 value: value.to_string(),
                 key,
                 source,

@@ -1,14 +1,15 @@
 //! What a user may ask for, as data: options that all targets have, options of single targets, and the values that were given.
 
 use crate::failure::Failure;
-use crate::machine;
+use crate::machine::{self, completed};
 use crate::suggest;
 use crate::target::Target;
 use crate::targets;
+use chipless_device::figures::is_figure;
 use chipless_model::Limits;
 use chipless_report::TimedBy;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -378,11 +379,20 @@ impl Options {
             },
         };
         let calibration = self.value(CALIBRATION.name).filter(|n| *n != OWN_FIGURES);
+        let defaulted = match (&self.machine, &named) {
+            (None, Some(_)) => completed(&text, own).defaulted,
+            _ => BTreeSet::new(),
+        };
         Ok(TimedBy {
             name: machine::name(&text).to_owned(),
             file: named,
             set: self.values("set").map(str::to_owned).collect(),
             calibration: calibration.map(str::to_owned),
+            // Runs do not use those of the device.
+            defaulted: defaulted
+                .into_iter()
+                .filter(|key| !is_figure(key))
+                .collect(),
         })
     }
 
@@ -392,7 +402,7 @@ impl Options {
             return Ok((name.clone(), (*own).to_owned()));
         }
         if let Some(file) = self.file("machine")? {
-            return Ok((file.name.clone(), file.text()?.to_owned()));
+            return Ok((file.name.clone(), completed(file.text()?, own).text));
         }
         let text = machine::with_figures(own, figures, false)?;
         Ok(("--set".to_owned(), text))

@@ -2,6 +2,7 @@
 
 use crate::capability::{Capabilities, Capability};
 use crate::failure::Failure;
+use crate::machine::Leniency;
 use crate::options::{OptionSpec, Options};
 use chipless_model::{Finding, Info, Node, Program, Rule};
 pub use chipless_report::page::Picture;
@@ -36,6 +37,12 @@ pub trait Target: Sync {
     /// Machine files that come with Chipless: name and text. The first is the one that is taken for a file that names none.
     fn machines(&self) -> &'static [(&'static str, &'static str)] {
         &[]
+    }
+
+    /// How machine files may differ from those: figures that a file lacks are then the machine's that comes with Chipless. `None`: a file has all
+    /// that it needs, or the target's reader knows what counts without.
+    fn leniency(&self) -> Option<Leniency> {
+        None
     }
 
     /// What can be done with its files, or some of them, beyond what [`Document`] promises of all.

@@ -157,9 +157,9 @@ impl Device<'_, '_, '_> {
         of.next = due.map(|due| due.max(now));
     }
 
-    /// What all agents have moved.
-    pub(crate) fn agents_moved(&self) -> Vec<AgentReport> {
-        let mut steady = self.memory.network.moved(self.now).into_iter();
+    /// What all agents have moved until an instant.
+    pub(crate) fn agents_moved(&self, until: u64) -> Vec<AgentReport> {
+        let mut steady = self.memory.network.moved(until).into_iter();
         let agents = self.setup.agents.iter().enumerate();
         let report = |(number, agent): (usize, &Agent)| {
             let bytes = if matches!(agent.traffic, Traffic::Steady) {
@@ -172,7 +172,7 @@ impl Device<'_, '_, '_> {
                 name: agent.name.clone(),
                 wanted_bytes_per_s: self.figures.agent_rate(agent),
                 bytes,
-                bytes_per_s: bytes as f64 / (self.now.max(1) as f64 * 1e-12),
+                bytes_per_s: bytes as f64 / (until.max(1) as f64 * 1e-12),
             }
         };
         agents.map(report).collect()

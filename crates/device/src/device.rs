@@ -18,6 +18,7 @@ use crate::states::States;
 use crate::substreams::ContextMap;
 use crate::tasks::Owner;
 use crate::totals::{Simulated, Totals};
+use crate::traffic::Sampler;
 use crate::workload::ArrivalKind;
 use chipless_model::Storage;
 use chipless_sim::{InstanceId, Stopped, World};
@@ -88,6 +89,8 @@ pub(crate) struct Device<'s, 'p, 'a> {
     pub(crate) jobs: Vec<Option<Job>>,
     pub(crate) free: Vec<JobId>,
     pub(crate) live: usize,
+    /// Arrivals among the events.
+    coming: usize,
     pub(crate) sources: Vec<Source>,
     pub(crate) rings: Vec<Ring>,
     pub(crate) engines: [Places; 2],
@@ -114,6 +117,7 @@ pub(crate) struct Device<'s, 'p, 'a> {
     /// Agents with bursts.
     pub(crate) bursting: Vec<Bursting>,
     pub(crate) power: Power,
+    pub(crate) sampler: Sampler,
     pub(crate) map: ContextMap,
     /// FIFOs that jobs of all contexts push into, and until when the scheduler CPU writes entries.
     pub(crate) shared: BTreeMap<FifoName, Fifo>,
@@ -167,6 +171,7 @@ pub fn simulate<'s, 'a>(
         jobs: Vec::new(),
         free: Vec::new(),
         live: 0,
+        coming: 0,
         sources: sources.collect(),
         rings: setup.contexts.iter().map(|_| Ring::default()).collect(),
         engines: [
@@ -189,6 +194,7 @@ pub fn simulate<'s, 'a>(
         masks,
         bursting,
         power: Power::new(&figures.power),
+        sampler: Sampler::default(),
         map: ContextMap::default(),
         shared: BTreeMap::new(),
         cpu_free: 0,
@@ -238,6 +244,7 @@ impl<'a> Device<'_, '_, 'a> {
                 };
                 if at > self.now {
                     self.report();
+                    self.sample();
                     self.now = at;
                 }
             }
@@ -259,7 +266,10 @@ impl<'a> Device<'_, '_, 'a> {
 
     /// When something is due.
     fn next(&self) -> Option<u64> {
-        let event = self.events.peek().map(|Reverse((at, ..))| *at);
+        // Timers alone do not keep a simulation going: nobody is left whom they could mean.
+        let has_jobs = self.live > 0 || self.coming > 0;
+        let event = self.events.peek().filter(|_| has_jobs);
+        let event = event.map(|Reverse((at, ..))| *at);
         let world = self.world.next().map(|at| at.0);
         let own = event
             .into_iter()
@@ -298,7 +308,10 @@ impl<'a> Device<'_, '_, 'a> {
 
     pub(crate) fn at(&mut self, at: u64, due: Due) {
         let order = match due {
-            Due::Arrival(stream, ..) | Due::Drawn(stream, ..) => ARRIVALS + stream as u32,
+            Due::Arrival(stream, ..) | Due::Drawn(stream, ..) => {
+                self.coming += 1;
+                ARRIVALS + stream as u32
+            }
             Due::Attempt(..) => ATTEMPTS,
             Due::Wake(_) => WAKES,
             _ => ENDS,
@@ -310,6 +323,7 @@ impl<'a> Device<'_, '_, 'a> {
     fn handle(&mut self, due: Due) {
         match due {
             Due::Drawn(stream, index, delay) => {
+                self.coming -= 1;
                 self.at(
                     self.now + delay,
                     Due::Arrival(stream, index, Link::default()),
@@ -317,6 +331,7 @@ impl<'a> Device<'_, '_, 'a> {
                 self.draw(stream);
             }
             Due::Arrival(stream, index, link) => {
+                self.coming -= 1;
                 self.arrive(stream, index, link);
                 if !self.sources[stream].has_jitter() {
                     self.draw(stream);
@@ -421,7 +436,8 @@ impl<'a> Device<'_, '_, 'a> {
             }
         }
         let stuck = self.live as u64;
-        self.totals.agents = self.agents_moved();
+        self.totals.agents = self.agents_moved(self.now);
+        self.totals.traffic = std::mem::take(&mut self.sampler.kept);
         self.totals.map = self.map.counts;
         self.power_passes();
         let carried = [NETWORK, CACHE, DDR].map(|r| self.memory.network.carried[usize::from(r)]);

@@ -139,6 +139,11 @@ impl<T: Copy + PartialEq, G: Copy + PartialEq> Network<T, G> {
             .collect()
     }
 
+    /// Until when rates and bytes are counted.
+    pub(crate) const fn updated(&self) -> u64 {
+        self.updated
+    }
+
     /// When the next transfer ends.
     pub(crate) const fn next(&self) -> Option<u64> {
         self.next

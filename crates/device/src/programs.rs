@@ -2,6 +2,8 @@
 //! memory path, or when it is preempted, it runs in a world.
 
 use crate::device::{Device, Due, JobId};
+use crate::fifos::Block;
+use crate::figures::Figures;
 use crate::job::{Body, Phase};
 use crate::layers::Layer;
 use crate::memory::{Crossing, Loaded};
@@ -35,6 +37,10 @@ pub struct FileProgram<'p, 'a> {
     pub carried: Vec<(String, u64)>,
     /// What its tasks touch off the chip.
     pub touches: Touches,
+    /// By queue, the work FIFO that its tasks are taken from, and the entries that are written to it.
+    pub fifos: Vec<Option<(Block, u64)>>,
+    /// The most entries that stood in each of these at a time while it ran alone.
+    pub deepest: Vec<u32>,
     /// By queue, the way of its transfers to the device's memory. Where there is none, they have a memory of their own.
     pub routes: Vec<Option<Route>>,
 }
@@ -55,6 +61,16 @@ impl FileProgram<'_, '_> {
     pub(crate) fn state(&self, ran: u64) -> u64 {
         let after = self.levels.partition_point(|(at, _)| *at <= ran);
         self.levels[..after].last().map_or(0, |(_, bytes)| *bytes)
+    }
+
+    /// The work FIFO that would be full while it runs alone, its depth and the entries that it would have to hold.
+    pub fn overflows(&self, figures: &Figures) -> Option<(Block, u64, u64)> {
+        let fifos = self.fifos.iter().zip(&self.deepest);
+        let mut fifos = fifos.filter_map(|(fifo, deepest)| Some((fifo.as_ref()?.0, *deepest)));
+        fifos.find_map(|(block, deepest)| {
+            let depth = block.depth(figures);
+            (u64::from(deepest) > depth).then_some((block, depth, deepest.into()))
+        })
     }
 
     /// The way of a task's transfer.
@@ -356,9 +372,26 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
             self.memory.add_counts(&run.counts);
             self.states.go(run.after);
             self.job(id).walked += run.walked;
+            if let Some(program) = self.file(id) {
+                self.count_fifos(id, program.deepest.iter().copied());
+            }
         }
         self.job(id).body = Body::None;
         self.tasks_ended(id);
+    }
+
+    /// Counts what stood in the work FIFOs of a program that has ended, by its queues.
+    fn count_fifos(&mut self, id: JobId, deepest: impl Iterator<Item = u32>) {
+        let Some(program) = self.file(id) else {
+            return;
+        };
+        for (fifo, deepest) in program.fifos.iter().zip(deepest) {
+            if let Some((block, entries)) = fifo {
+                let counts = &mut self.totals.fifos[*block as usize];
+                counts.writes += entries;
+                counts.deepest = counts.deepest.max(deepest.into());
+            }
+        }
     }
 
     /// Everything that is due in the world; programs end or have drained.
@@ -380,8 +413,11 @@ impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
             if self.world.is_done(instance) {
                 let (stream, walked) = (self.job(id).stream, self.world.idled(instance).0);
                 self.placed.remove(&instance);
-                if let Some((_, Work::Computing(storage))) = self.world.remove(instance) {
-                    self.totals.outputs.push((stream, storage));
+                if let Some((outcome, work)) = self.world.remove(instance) {
+                    self.count_fifos(id, outcome.timeline.deepest.iter().copied());
+                    if let Work::Computing(storage) = work {
+                        self.totals.outputs.push((stream, storage));
+                    }
                 }
                 self.job(id).body = Body::None;
                 self.job(id).walked += walked;

@@ -12,6 +12,7 @@ use crate::statistics::Latencies;
 use crate::substreams::MapCounts;
 use crate::synthetic::TaskKind;
 use crate::totals::Simulated;
+use crate::traffic::Passed;
 use crate::workload::{Engine, Source};
 use crate::worst::{WorstCase, worst_cases};
 use schemars::JsonSchema;
@@ -46,10 +47,15 @@ pub struct Report {
     pub device: DeviceReport,
     /// What other agents on the chip moved, in the order of the workload.
     pub agents: Vec<AgentReport>,
+    /// What passed the memory path over time, for pages.
+    #[serde(skip)]
+    pub traffic: Vec<Passed>,
     /// How long jobs of the realtime band take at worst.
     pub worst_cases: Vec<WorstCase>,
     /// What shared resources carried.
     pub resources: Vec<ResourceReport>,
+    /// Figures that the machine file lacks; their values are the built-in ones.
+    pub defaulted: Vec<String>,
     /// On how many figures the result rests, by grade.
     pub grades: BTreeMap<&'static str, u64>,
     /// How far the result moves with all assumed figures.
@@ -67,6 +73,8 @@ pub struct StreamReport {
     pub context: String,
     /// Its program, as the workload names it.
     pub program: String,
+    /// The engine that its jobs run on: `nn` or `copy`.
+    pub engine: &'static str,
     /// Jobs that arrived.
     pub jobs: u64,
     /// Jobs that came to their end.
@@ -339,6 +347,7 @@ impl Parts<'_, '_, '_, '_> {
                     Source::File(path) => path.clone(),
                     Source::Synthetic(_) => "synthetic".to_owned(),
                 },
+                engine: of.engine.name(),
                 jobs: totals.jobs,
                 done: totals.done,
                 rejected: totals.rejected,
@@ -416,8 +425,10 @@ impl Parts<'_, '_, '_, '_> {
             contexts,
             device: device(simulated, &self.resolved.figures),
             agents: simulated.agents.clone(),
+            traffic: std::mem::take(&mut simulated.traffic),
             worst_cases: worst_cases(setup, &self.resolved.figures, self.alone),
             resources: resources.collect(),
+            defaulted: self.machine.defaulted.iter().cloned().collect(),
             grades,
             sensitivity: Sensitivity::default(),
             what_if: Vec::new(),
@@ -436,11 +447,11 @@ impl Parts<'_, '_, '_, '_> {
         counts
     }
 
-    /// Whether a result rests on figures that are assumed.
-    pub fn rests_on_assumed(&self, simulated: &Simulated<'_>) -> bool {
-        let is_assumed =
-            |key: &String| self.machine.grades.get(key.as_str()) == Some(&Grade::Assumed);
-        self.rests_on(simulated).iter().any(is_assumed)
+    /// Keys of the assumed figures that a result rests on.
+    pub fn assumed(&self, simulated: &Simulated<'_>) -> BTreeSet<String> {
+        let mut keys = self.rests_on(simulated);
+        keys.retain(|key| self.machine.grades.get(key.as_str()) == Some(&Grade::Assumed));
+        keys
     }
 
     /// Keys of the figures that took part and that nobody has replaced.
@@ -452,6 +463,19 @@ impl Parts<'_, '_, '_, '_> {
                 keys.insert(key.to_owned());
             }
         };
+        let programs = setup.streams.iter().filter_map(|s| match s.program {
+            Program::File(program) => Some(program),
+            Program::Synthetic(_) => None,
+        });
+        for program in programs {
+            let figures = &program.verified.program().figures;
+            figures.iter().for_each(|key| add(true, key));
+            let has_path = program.routes.iter().any(Option::is_some);
+            add(
+                has_path && simulated.passed.contains(&true),
+                "dma.path_clock",
+            );
+        }
         let on = |engine: Engine| setup.streams.iter().any(|s| s.engine == engine);
         add(on(Engine::Nn), "device.tiles");
         add(on(Engine::Nn), "device.nn_slots");
@@ -529,8 +553,17 @@ impl Parts<'_, '_, '_, '_> {
         for (name, passed) in RESOURCES.iter().zip(&simulated.passed) {
             add(*passed, &format!("{name}.bandwidth"));
         }
-        let used = Block::ALL.iter().zip(&simulated.fifos);
-        for (block, _) in used.filter(|(_, counts)| counts.writes > 0) {
+        let synthetic = || {
+            setup.streams.iter().filter_map(|s| match s.program {
+                Program::Synthetic(program) => Some(program),
+                Program::File(_) => None,
+            })
+        };
+        // Programs of files never fill one.
+        let used: BTreeSet<Block> = synthetic()
+            .flat_map(|program| program.fifos.iter().map(|fifo| fifo.block))
+            .collect();
+        for block in &used {
             if *block == Block::LinkAgent {
                 add(true, "dma.agent.entries");
             } else {
@@ -540,11 +573,7 @@ impl Parts<'_, '_, '_, '_> {
             }
         }
         let writes = |writer: Writer| {
-            let programs = setup.streams.iter().filter_map(|s| match s.program {
-                Program::Synthetic(program) => Some(program),
-                Program::File(_) => None,
-            });
-            let mut tasks = programs.flat_map(|program| &program.tasks);
+            let mut tasks = synthetic().flat_map(|program| &program.tasks);
             tasks.any(|task| matches!(&task.kind, TaskKind::Push(p) if p.writer == Some(writer)))
         };
         add(writes(Writer::Cpu), "fifo.write.cpu");

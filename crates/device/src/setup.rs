@@ -90,4 +90,6 @@ pub struct Setup<'s, 'p, 'a> {
     pub seed: u64,
     /// Whether the times of tasks are kept.
     pub with_tasks: bool,
+    /// Whether what passes the memory path is kept over time.
+    pub with_traffic: bool,
 }

@@ -11,6 +11,7 @@ use crate::power::Energy;
 use crate::setup::{Setup, StreamSetup};
 use crate::statistics::Latencies;
 use crate::substreams::MapCounts;
+use crate::traffic::Passed;
 use chipless_model::Storage;
 
 /// Of one stream.
@@ -58,6 +59,7 @@ pub(crate) struct Totals<'a> {
     pub(crate) outputs: Vec<(usize, Storage<'a>)>,
     pub(crate) agents: Vec<AgentReport>,
     pub(crate) energy: Energy,
+    pub(crate) traffic: Vec<Passed>,
     pub(crate) map: MapCounts,
     /// By kind of FIFO.
     pub(crate) fifos: [FifoCounts; 5],
@@ -79,6 +81,7 @@ impl<'a> Totals<'a> {
             outputs: Vec::new(),
             agents: Vec::new(),
             energy: Energy::default(),
+            traffic: Vec::new(),
             map: MapCounts::default(),
             fifos: [FifoCounts::default(); 5],
         }
@@ -159,6 +162,7 @@ impl<'a> Totals<'a> {
             outputs: self.outputs,
             agents: self.agents,
             energy: self.energy,
+            traffic: self.traffic,
             map: self.map,
             fifos: self.fifos,
             stuck,
@@ -184,6 +188,8 @@ pub struct Simulated<'a> {
     pub agents: Vec<AgentReport>,
     /// What the NPU used.
     pub energy: Energy,
+    /// What passed the memory path over time, where that was asked for.
+    pub traffic: Vec<Passed>,
     /// Rows of the context map.
     pub map: MapCounts,
     /// By kind of FIFO: link agents, then the blocks of the NCE subsystem.

@@ -83,6 +83,16 @@ pub enum Engine {
     Copy,
 }
 
+impl Engine {
+    /// As workloads name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Engine::Nn => "nn",
+            Engine::Copy => "copy",
+        }
+    }
+}
+
 /// When jobs come. Times are in picoseconds.
 #[derive(Clone, Debug)]
 pub struct Arrivals {

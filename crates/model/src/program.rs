@@ -12,6 +12,7 @@ use crate::text::Text;
 use crate::time::Time;
 use index_vec::IndexVec;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A compiled program. See the [crate docs](crate) for what it means, and [`Builder`](crate::Builder) for how to make one.
@@ -63,6 +64,8 @@ pub struct Program<'a> {
     /// Which tasks make one tensor together, where tensors are made whole before they are read; `None` where programs update
     /// tensors in place.
     pub tensors: Option<Tensors>,
+    /// Keys of the figures of its machine that its times rest on, as the machine file names them; empty where the target does not say.
+    pub figures: BTreeSet<String>,
     /// From when on tasks may start: what the machine takes before the first.
     pub start: Time,
     /// When the program reports that it is done; `None`: when all tasks are.

@@ -2,14 +2,60 @@
 
 use crate::style::Paint;
 use chipless_device::result::{Latency, Report};
-use chipless_device::{AgentReport, Energy, FifoReport, Layer, WorstCase};
+use chipless_device::{AgentReport, Energy, FifoReport, Layer, Record, WorstCase};
 use chipless_model::{Finding, Time};
 
+mod lanes;
 mod page;
 mod trace;
 
+pub use lanes::JOBS;
 pub use page::page;
 pub use trace::trace;
+
+/// A phase of a job.
+struct Phase {
+    /// `submit`, `wait`, `run`, `drain`, `save`, `preempted` or `complete`.
+    kind: &'static str,
+    /// The same, with the context that a preemption was for.
+    name: String,
+    from: u64,
+    to: u64,
+}
+
+/// The phases of a job one after the other, in picoseconds.
+fn phases(job: &Record) -> Vec<Phase> {
+    let mut phases = Vec::new();
+    let mut at = job.arrival_ps;
+    let mut part = |kind: &'static str, by: Option<&str>, until: u64| {
+        if until > at {
+            phases.push(Phase {
+                kind,
+                name: by.map_or_else(|| kind.to_owned(), |by| format!("{kind} by {by}")),
+                from: at,
+                to: until,
+            });
+            at = until;
+        }
+    };
+    if let Some(push) = job.push_ps {
+        part("submit", None, push);
+    }
+    if let Some(start) = job.start_ps {
+        part("wait", None, start);
+        for p in &job.preemptions {
+            part("run", None, p.request_ps.max(start));
+            part("drain", None, p.request_ps + p.drain_ps);
+            part("save", None, p.request_ps + p.drain_ps + p.save_ps);
+            if let Some(resume) = p.resume_ps {
+                part("preempted", Some(&p.by), resume);
+            }
+        }
+        part("run", None, job.end_ps.unwrap_or(job.done_ps));
+    }
+    part("complete", None, job.done_ps);
+    phases
+}
 
 fn time(ns: f64) -> String {
     Time::from_ns(ns).to_string()
@@ -321,8 +367,18 @@ pub(crate) fn grounds(report: &Report) -> String {
         )
     };
     let moves: Vec<String> = report.streams.iter().map(|s| range(&s.name)).collect();
+    let lacking = match report.defaulted.len() {
+        0 => String::new(),
+        1 => format!(
+            "\nthe machine file lacks {}: its value is the built-in one",
+            report.defaulted[0]
+        ),
+        many => format!(
+            "\nthe machine file lacks {many} figures, whose values are the built-in ones (`chipless machine FILE` marks them)"
+        ),
+    };
     format!(
-        "an estimate: it rests on {} figures; mean latency with every assumed one halved / doubled: {}",
+        "an estimate: it rests on {} figures; mean latency with every assumed one halved / doubled: {}{lacking}",
         counts.join(", "),
         moves.join(", ")
     )

@@ -19,6 +19,9 @@ pub struct TimedBy {
     /// The calibration whose figures count, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibration: Option<String>,
+    /// Parameters that the file lacks; their values are the built-in ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub defaulted: Vec<String>,
 }
 
 /// `NPU4, built in (--machine FILE gives another)`, or `mesh.json with dram.efficiency=0.9`.
@@ -27,6 +30,11 @@ impl fmt::Display for TimedBy {
         match &self.file {
             Some(file) => f.write_str(file)?,
             None => write!(f, "{}, built in (--machine FILE gives another)", self.name)?,
+        }
+        match &*self.defaulted {
+            [] => {}
+            few if few.len() <= NAMED => write!(f, " (it lacks {}: built-in)", few.join(", "))?,
+            many => write!(f, " (it lacks {} parameters: built-in)", many.len())?,
         }
         if let Some(calibration) = &self.calibration {
             write!(f, ", calibration {calibration}")?;
@@ -50,6 +58,7 @@ mod tests {
             file: None,
             set: vec![],
             calibration: None,
+            defaulted: vec![],
         };
         assert_eq!(
             by.to_string(),
@@ -61,6 +70,11 @@ mod tests {
         assert_eq!(
             by.to_string(),
             "mine.toml, calibration silicon with dma.latency=500"
+        );
+        by.defaulted = vec!["shave.scale".into()];
+        assert_eq!(
+            by.to_string(),
+            "mine.toml (it lacks shave.scale: built-in), calibration silicon with dma.latency=500"
         );
         by.set = vec!["clock.dpu=2x".into(); 4];
         assert!(by.to_string().ends_with("with 4 changed parameters"));

@@ -77,6 +77,8 @@ struct Backlog {
     tail: u32,
     servers: u32,
     count: u32,
+    /// Pieces in it.
+    length: u32,
 }
 
 pub(crate) struct Engine<'p, 'a> {
@@ -134,6 +136,7 @@ impl<'p, 'a> Engine<'p, 'a> {
                     tail: NONE,
                     servers: first,
                     count: q.servers,
+                    length: 0,
                 }
             })
             .collect();
@@ -173,6 +176,7 @@ impl<'p, 'a> Engine<'p, 'a> {
                 tasks: IndexVec::from_vec(vec![Record::default(); tasks]),
                 order: Vec::with_capacity(tasks),
                 end: Time::ZERO,
+                deepest: program.queues.iter().map(|_| 0).collect(),
             },
             number,
             done: None,
@@ -429,6 +433,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             }
             let id = PieceId::from_raw(backlog.head);
             backlog.head = self.next_piece[id];
+            backlog.length -= 1;
             if backlog.head == NONE {
                 backlog.tail = NONE;
             }

@@ -11,6 +11,8 @@ pub struct Timeline {
     pub order: Vec<TaskId>,
     /// When the program reported that it was done, or when the last task ended.
     pub end: Time,
+    /// The most released pieces of each queue that no server had taken at a time: what a FIFO of them must hold.
+    pub deepest: IndexVec<QueueId, u32>,
 }
 
 /// When a task ran.

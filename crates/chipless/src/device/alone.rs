@@ -3,8 +3,8 @@
 use crate::failure::{Failure, FailureKind};
 use crate::run::stopped;
 use chipless_device::{
-    ArrivalKind, Arrivals, CLOCKS, Engine, FileProgram, Governor, Program, Record, Resolved, Setup,
-    Simulated, Source, Stream, StreamSetup, simulate,
+    ArrivalKind, Arrivals, CLOCKS, Context, Engine, FileProgram, Governor, Program, Record,
+    Resolved, Setup, Simulated, Source, Stream, StreamSetup, simulate,
 };
 
 /// How long a program of a file takes at each clock.
@@ -62,7 +62,15 @@ pub(super) fn one_job(
         },
         ..of.stream.clone()
     };
+    // The time of one job does not tell when its context has a doorbell.
+    let contexts = setup.contexts.iter().map(|context| Context {
+        granted: None,
+        revoked: None,
+        ..context.clone()
+    });
+    let contexts: Vec<Context> = contexts.collect();
     let alone = Setup {
+        contexts: &contexts,
         streams: vec![StreamSetup {
             stream: &stream,
             ..of
@@ -70,6 +78,7 @@ pub(super) fn one_job(
         agents: &[],
         duration: None,
         with_tasks: observe.is_some(),
+        with_traffic: false,
         ..setup.clone()
     };
     let resolved = Resolved {
@@ -90,7 +99,7 @@ pub(super) fn one_job_of_file(
     program: &FileProgram<'_, '_>,
     figures: &chipless_device::Figures,
 ) -> Result<u64, Failure> {
-    let contexts = [chipless_device::Context {
+    let contexts = [Context {
         name: "alone".to_owned(),
         process: 1,
         band: 1,
@@ -125,6 +134,7 @@ pub(super) fn one_job_of_file(
         duration: None,
         seed: 0,
         with_tasks: false,
+        with_traffic: false,
     };
     // It is there at the full clock alone.
     let mut figures = figures.clone();

@@ -6,7 +6,7 @@ use crate::options::{Bytes, Options};
 use crate::run::stopped;
 use crate::target::Lowered;
 use chipless_device::{FileProgram, Route, Touches, layers};
-use chipless_model::MemoryKind;
+use chipless_model::{IndexVec, MemoryKind, QueueId};
 use chipless_report::attribution::lives;
 use chipless_sim::{Outcome, Timeline, TimingOnly, Verified};
 
@@ -112,6 +112,12 @@ fn alone<'p, 'a>(
     let routes: Vec<Option<Route>> = queues
         .map(|queue| shares.and_then(|shares| shares.route(&queue.name)))
         .collect();
+    let mut entries: IndexVec<QueueId, u64> = program.queues.iter().map(|_| 0).collect();
+    for piece in &program.pieces {
+        entries[piece.queue] += 1;
+    }
+    let fifos = program.queues.iter_enumerated();
+    let fifos = fifos.map(|(id, queue)| Some((shares?.fifo(&queue.name)?, entries[id])));
     // What passes the device's resources is counted there.
     let carried = timeline.carried(program);
     let carried = carried
@@ -135,6 +141,8 @@ fn alone<'p, 'a>(
         levels,
         carried: carried.collect(),
         touches: Touches::of(program),
+        fifos: fifos.collect(),
+        deepest: timeline.deepest.iter().copied().collect(),
         routes,
         verified,
     };

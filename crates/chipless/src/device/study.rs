@@ -35,6 +35,8 @@ pub struct Request {
     pub duration: Option<String>,
     /// Whether jobs are told with their tasks.
     pub with_tasks: bool,
+    /// Whether the report keeps what passes the memory path over time, for a page.
+    pub with_traffic: bool,
 }
 
 /// Is given the outputs of the first job of a stream of a file: the stream, the program, its bytes after the run.
@@ -379,6 +381,13 @@ impl<'r> Study<'r> {
                         );
                         return Err(self.mistake(rules::TILES.at(stream.span.place(), text)));
                     }
+                    if let Some((block, depth, deepest)) = program.overflows(&resolved.figures) {
+                        let text = format!(
+                            "expected a program that has at most {depth} entries in a {} FIFO at a time, found one with {deepest}: its wait for room is not modelled",
+                            block.name()
+                        );
+                        return Err(self.mistake(rules::PROGRAM.at(stream.span.place(), text)));
+                    }
                     (
                         Program::File(program),
                         stream.engine.unwrap_or(Engine::Nn),
@@ -401,6 +410,7 @@ impl<'r> Study<'r> {
             duration: self.workload.duration,
             seed: self.workload.seed,
             with_tasks: self.request.with_tasks,
+            with_traffic: self.request.with_traffic,
         };
         let mut ideal = resolved.figures.clone();
         ideal.make_ideal();
@@ -489,12 +499,13 @@ impl<'r> Study<'r> {
             alone: &alone,
             layers: &layers,
         };
-        if parts.rests_on_assumed(&simulated) {
+        let assumed = parts.assumed(&simulated);
+        if !assumed.is_empty() {
             for (factor, purpose) in [(0.5, Purpose::Halved), (2.0, Purpose::Doubled)] {
-                variants.push(Variant {
-                    resolved: self.resolve(&[], factor, None)?,
-                    purpose,
-                });
+                let mut resolved = self.resolve(&[], factor, None)?;
+                let programs = self.described.machine.scaled(&assumed, factor);
+                resolved.program.extend(programs);
+                variants.push(Variant { resolved, purpose });
             }
         }
         let beside: Vec<Result<Beside, Failure>> = variants

@@ -5,9 +5,10 @@ use crate::capability::{
     ShowsRegisters,
 };
 use crate::failure::Failure;
+use crate::machine::Leniency;
 use crate::options::{CALIBRATION, Input, OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Source, Target};
-use chipless_device::Route;
+use chipless_device::{Block, Route};
 use chipless_model::{Direction, Finding, Info, Kernel, Node, Program, Rule, TaskId, Time, Value};
 use chipless_npu::names::{Model, Trace};
 use chipless_npu::profiling::Profiling;
@@ -90,6 +91,14 @@ impl Target for Npu {
 
     fn machines(&self) -> &'static [(&'static str, &'static str)] {
         chipless_npu::MACHINES
+    }
+
+    fn leniency(&self) -> Option<Leniency> {
+        Some(Leniency {
+            // Kernels without costs of their own take the default; a file without a calibration refuses that.
+            open: &["shave.operations", "silicon"],
+            renamed: &[("shave.reference_clock", "shave.clock")],
+        })
     }
 
     fn capabilities(&self) -> &'static [Capability] {
@@ -390,6 +399,14 @@ impl SharesDevice for Opened<'_> {
             group,
             load: machine.dma.path_clock / machine.clock.cmx(),
         })
+    }
+
+    /// Each DPU, and the SHAVEs of each tile or each of them, take pointers from a FIFO of their own. The chip before the NPU4 has none.
+    fn fifo(&self, queue: &str) -> Option<Block> {
+        self.document.generation().filter(|g| !g.runtime_symbols)?;
+        let blocks = [("dpu", Block::Dpu), ("shave", Block::Shave)];
+        let found = blocks.into_iter().find(|(name, _)| queue.starts_with(name));
+        found.map(|(_, block)| block)
     }
 }
 

@@ -120,13 +120,19 @@ fn simulate(arguments: &Arguments, path: &Path, options: &Options) -> Result<Exi
         seed: arguments.seed,
         duration: arguments.duration.clone(),
         with_tasks: arguments.job_tasks,
+        with_traffic: arguments.report.is_some(),
     };
     let mut log = match &arguments.jobs {
         Some(path) => Some(Growing::create(path.clone())?),
         None => None,
     };
     let mut kept: Vec<Record> = Vec::new();
-    let keeps = arguments.trace.is_some();
+    // A trace has all jobs, a page the first ones.
+    let keeps = match (&arguments.trace, &arguments.report) {
+        (Some(_), _) => usize::MAX,
+        (None, Some(_)) => chipless_report::device::JOBS,
+        (None, None) => 0,
+    };
     let mut lost = None;
     let mut observe = |record: &Record| {
         if let Some(log) = &mut log
@@ -139,11 +145,11 @@ fn simulate(arguments: &Arguments, path: &Path, options: &Options) -> Result<Exi
             });
             lost = put.err();
         }
-        if keeps {
+        if kept.len() < keeps {
             kept.push(record.clone());
         }
     };
-    let observe: Option<&mut dyn FnMut(&Record)> = if arguments.jobs.is_some() || keeps {
+    let observe: Option<&mut dyn FnMut(&Record)> = if arguments.jobs.is_some() || keeps > 0 {
         Some(&mut observe)
     } else {
         None
@@ -183,7 +189,10 @@ fn simulate(arguments: &Arguments, path: &Path, options: &Options) -> Result<Exi
         files::write(path, &[&chipless_report::device::trace(&report, &kept)])?;
     }
     if let Some(path) = &arguments.report {
-        files::write(path, &[chipless_report::device::page(&report).as_bytes()])?;
+        files::write(
+            path,
+            &[chipless_report::device::page(&report, &kept).as_bytes()],
+        )?;
     }
     if arguments.answer.is_json() {
         terminal::print_json(&report)?;

@@ -1,23 +1,27 @@
 //! `chipless machine`
 
 use crate::failure::{Exit, Failure};
+use crate::files;
 use crate::output::OutputOptions;
 use crate::terminal;
-use chipless::{Figure, TARGETS, suggest};
+use chipless::{Completed, Figure, TARGETS, completed, figures, nearest, suggest, unknown};
 use chipless_report::{SCHEMA_VERSION, widest};
 use chipless_schedule::mesh;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Print a target's machine parameters with sources.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A target, one of its machines, or a mesh such as mesh4x4.
+    /// A target, one of its machines, a mesh, or a machine file.
     ///
-    /// `mesh4x4` has 4 columns and 4 rows of cores; `chipless schedule` and `chipless run` take it as --machine.
+    /// A mesh such as `mesh4x4` has 4 columns and 4 rows of cores; `chipless schedule` and `chipless run` take it as --machine. A machine file (TOML)
+    /// of an earlier version may lack parameters: those that are built in count, and are marked.
     #[arg(value_name = "TARGET")]
     target: String,
     /// Print the machine file, to edit and pass with --machine.
@@ -35,10 +39,11 @@ Examples:
   chipless machine trn1                            another machine of a target
   chipless machine gemini --template > mine.toml   a machine file to edit
   chipless machine mesh4x4 --template > mesh.json   a mesh for schedule and run
+  chipless machine old.toml --template > new.toml   a file of an earlier version, with what it lacks
   chipless run model.blob --set dma.latency=800    the same program with another figure
 
-JSON is `{schema_version, target, machine, figures: [{key, value, unit, better, source}]}`; `better` is `higher`, `lower` or null; figures of the device have a `grade`, too: silicon, \
-driver, cost model, seed or assumed. A target with several machines prints the one that is taken \
+JSON is `{schema_version, target, machine, figures: [{key, value, unit, better, source}]}`; `better` is `higher`, `lower` or null. Figures of NPUs have a `grade`: silicon, \
+driver, cost model, seed or assumed. Those that a machine file lacks have `defaulted`: true. A target with several machines prints the one that is taken \
 for files that name none.
 
 Exit status: 0 done, 2 there is no such target.";
@@ -46,7 +51,7 @@ Exit status: 0 done, 2 there is no such target.";
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let asked = &*arguments.target;
     if let Some(file) = mesh::file(asked) {
-        return answer(arguments, "gemini", asked, &file, of_mesh);
+        return answer(arguments, "gemini", asked, &file, &BTreeSet::new(), of_mesh);
     }
     let known = || {
         TARGETS.iter().flat_map(|target| {
@@ -58,15 +63,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .find(|(target, ..)| *target == asked)
         .or_else(|| known().find(|(_, name, _)| *name == asked))
     else {
+        if Path::new(asked).is_file() {
+            return of_file(arguments, asked);
+        }
         let names = || TARGETS.iter().map(|target| target.name());
         let hint = suggest::hint(asked, names());
         let text = format!(
-            "expected one of {}, or a mesh such as mesh4x4, found \"{asked}\"{hint}",
+            "expected one of {}, a machine file, or a mesh such as mesh4x4, found \"{asked}\"{hint}",
             names().collect::<Vec<_>>().join(", ")
         );
         return Err(Failure::misuse("machine", text));
     };
-    answer(arguments, target, name, text, chipless::figures)
+    answer(arguments, target, name, text, &BTreeSet::new(), figures)
+}
+
+/// The figures of a machine file, with those that it lacks.
+fn of_file(arguments: &Arguments, path: &str) -> Result<Exit, Failure> {
+    let text = files::read_text(Path::new(path))?;
+    let (target, _, own) =
+        nearest(&text).map_err(|error| Failure::unreadable(path, error.trim_end()))?;
+    if let Some(wrong) = unknown(&text, own) {
+        return Err(Failure::unreadable(path, wrong));
+    }
+    let Completed { text, defaulted } = completed(&text, own);
+    answer(arguments, target, path, &text, &defaulted, figures)
 }
 
 /// Where the values of a ready-made mesh come from, and how to change them.
@@ -95,6 +115,7 @@ fn answer(
     target: &str,
     name: &str,
     text: &str,
+    defaulted: &BTreeSet<String>,
     figures: impl Fn(&str) -> Vec<Figure>,
 ) -> Result<Exit, Failure> {
     if arguments.template {
@@ -107,7 +128,10 @@ fn answer(
             schema_version: SCHEMA_VERSION,
             target,
             machine: name,
-            figures: figures.iter().map(FigureReport::from).collect(),
+            figures: figures
+                .iter()
+                .map(|figure| FigureReport::of(figure, defaulted.contains(&figure.key)))
+                .collect(),
         })?;
         return Ok(Exit::Done);
     }
@@ -133,7 +157,14 @@ fn answer(
         };
         let grade = grade.map(|grade| format!("{}: ", grade.name()));
         let grade = grade.unwrap_or_default();
-        text.push_str(&format!("  {key:width$}  {value}{unit}  {grade}{source}\n"));
+        let built_in = if defaulted.contains(key) {
+            "(built-in: the file lacks it) "
+        } else {
+            ""
+        };
+        text.push_str(&format!(
+            "  {key:width$}  {value}{unit}  {built_in}{grade}{source}\n"
+        ));
     }
     terminal::print(&text)?;
     Ok(Exit::Done)
@@ -165,13 +196,16 @@ struct FigureReport<'a> {
     better: Option<&'static str>,
     /// Where the value comes from.
     source: &'a str,
-    /// How sure it is: `silicon`, `driver`, `cost model`, `seed` or `assumed`; only of figures of the device.
+    /// How sure it is: `silicon`, `driver`, `cost model`, `seed` or `assumed`; only of figures of NPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     grade: Option<&'static str>,
+    /// Whether the machine file lacks it, so that the built-in value counts.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    defaulted: bool,
 }
 
-impl<'a> From<&'a Figure> for FigureReport<'a> {
-    fn from(figure: &'a Figure) -> FigureReport<'a> {
+impl<'a> FigureReport<'a> {
+    fn of(figure: &'a Figure, defaulted: bool) -> FigureReport<'a> {
         // Numbers of TOML are numbers of JSON, but for what JSON has none of.
         let value = serde_json::from_str(&figure.value)
             .unwrap_or_else(|_| Value::String(figure.value.clone()));
@@ -182,6 +216,7 @@ impl<'a> From<&'a Figure> for FigureReport<'a> {
             better: figure.better.map(chipless::Better::name),
             source: &figure.source,
             grade: figure.grade.map(chipless::FigureGrade::name),
+            defaulted,
         }
     }
 }

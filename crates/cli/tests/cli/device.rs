@@ -321,3 +321,67 @@ fn workloads_run_and_their_mistakes_are_placed() {
         "{err}"
     );
 }
+
+#[test]
+fn a_page_has_lanes_of_engines_contexts_and_agents() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("page.html");
+    let name = path.to_str().expect("a name");
+    let page = |workload: &str, more: &[&str]| {
+        let all = [&["device", workload, "--report", name, "--json"], more].concat();
+        let result = parsed(&all);
+        (fs::read_to_string(&path).expect("a page"), result)
+    };
+    let workload = "fixtures/device/gpu_streams.yaml";
+    let (text, with_page) = page(workload, &[]);
+    for part in ["<h2>Lanes</h2>", ">NN engine<", ">chat<", ">cpu, at most "] {
+        assert!(text.contains(part), "{part}");
+    }
+    // Fifty jobs: each has a bar on the engine, and three phases at least in its context.
+    assert_eq!(text.matches(": chat run, ").count(), 50);
+    assert!(text.matches("<rect ").count() >= 200);
+    // A page changes no result.
+    assert_eq!(with_page, parsed(&["device", workload, "--json"]));
+    // Preempted jobs say for whom; long runs show their first jobs.
+    let (text, _) = page("fixtures/device/realtime.yaml", &[]);
+    assert!(
+        text.contains("preempted by ") && text.contains("drain"),
+        "phases"
+    );
+    let streams = json!([{
+        "name": "s", "context": "c", "program": {"synthetic": {"tasks": [{"compute": "1us"}]}},
+        "arrivals": {"in_flight": 1, "count": 3000},
+    }]);
+    let many = workload_of(folder.path(), &streams);
+    let (text, _) = page(&many, &[]);
+    assert!(text.contains("The first 1000 of 3000 jobs"));
+    assert_eq!(text.matches(": c run, ").count(), 1000);
+}
+
+fn workload_of(folder: &Path, streams: &Value) -> String {
+    workload(folder, streams, &json!({"c": {"process": 1}}))
+}
+
+#[test]
+fn what_goes_wrong_stays_in_its_context_and_alone_means_with_a_doorbell() {
+    let found = parsed(&["device", "fixtures/device/faults.yaml", "--json"]);
+    let of = |name: &str| {
+        let mut streams = found["streams"].as_array().expect("streams").iter();
+        streams
+            .find(|s| s["name"] == name)
+            .cloned()
+            .expect("a stream")
+    };
+    assert_eq!(
+        (&of("stray")["faults"], &of("stray")["aborted"]),
+        (&json!(1), &json!(8))
+    );
+    assert_eq!(
+        (&of("stuck")["hangs"], &found["device"]["resets"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(of("steady")["done"], 10);
+    // 100 µs, 35 of the host, 1 of the doorbell, 15 of the firmware: when the doorbell was granted is not part of it.
+    assert_eq!(of("guest")["alone_ns"], 151_000.0);
+    assert_eq!(of("guest")["breakdown_ns"]["execution"], 100_000.0);
+}

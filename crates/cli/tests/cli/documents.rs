@@ -157,3 +157,43 @@ fn every_page_is_in_the_book_and_in_the_readme() {
         assert!(is_linked, "the README lacks {name}");
     }
 }
+
+/// Rows of a table whose third cell is a command and whose fourth is what it prints.
+fn rows(text: &str) -> impl Iterator<Item = (String, String)> {
+    text.lines().filter_map(|line| {
+        let line = line.strip_prefix("| ")?.strip_suffix(" |")?;
+        let mut cells = line
+            .split(" | ")
+            .skip(2)
+            .map(|cell| cell.strip_prefix('`')?.strip_suffix('`'));
+        let (command, prints) = (cells.next()??, cells.next()??);
+        cells
+            .next()
+            .is_none()
+            .then(|| (command.to_owned(), prints.to_owned()))
+    })
+}
+
+#[test]
+fn every_bullet_of_the_notes_on_the_device_shows_as_its_page_says() {
+    let folder = tempfile::tempdir().unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(root().join("fixtures"), folder.path().join("fixtures")).unwrap();
+    if !folder.path().join("fixtures").exists() {
+        return;
+    }
+    let text = std::fs::read_to_string(root().join("docs/npu-device.md")).unwrap();
+    let mut printed_by = std::collections::BTreeMap::new();
+    let (mut tried, mut wrong) = (0, Vec::new());
+    for (command, expected) in rows(&text) {
+        let found = printed_by
+            .entry(command.clone())
+            .or_insert_with(|| printed(&format!("chipless {command}"), folder.path()));
+        tried += 1;
+        if !found.iter().any(|line| line.contains(&expected)) {
+            wrong.push(format!("{command}: no line with {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(tried >= 30, "{tried} rows");
+}

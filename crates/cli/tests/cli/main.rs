@@ -13,6 +13,7 @@ mod faults;
 mod findings;
 mod gates;
 mod house;
+mod machines;
 mod neuron;
 mod npu;
 mod small;

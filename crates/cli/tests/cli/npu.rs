@@ -1,6 +1,9 @@
 //! NPU programs through the public door: every fixture is run by the binary and compared with its reference.
 
+use crate::support::{self, done, root};
 use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -300,4 +303,63 @@ fn an_input_with_two_sizes_is_told() {
         code == 0 && out.contains("program-interface-size") && out.contains(said),
         "{code}: {out}"
     );
+}
+
+/// Fields of a DPU workload whose meaning is not public, and the name that refuses them.
+const SPARSE_OUTPUTS: [(&str, &str); 3] = [
+    ("write_sp", "sparse output (write_sp, sp_out_en)"),
+    ("sp_out_en", "sparse output (write_sp, sp_out_en)"),
+    ("write_pt", "pointer output (write_pt)"),
+];
+
+#[test]
+fn outputs_with_sparsity_maps_are_listed_field_by_field_and_refused_by_name() {
+    let original = "fixtures/npu/conv1x1/program.blob";
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("made_up.blob");
+    let name = path.to_str().expect("a name");
+    let field_of = |file: &str, field: &str| {
+        let listed = done(&["list", file, "dpu0[0]", "--registers", "--json"]);
+        let listed: Value = serde_json::from_str(&listed).expect("JSON");
+        let structures = listed["tasks"][0]["registers"]
+            .as_array()
+            .expect("structures");
+        let invariant = structures
+            .iter()
+            .find(|s| s["structure"] == "invariant")
+            .expect("one");
+        let mut fields = invariant["fields"].as_array().expect("fields").iter();
+        let found = fields
+            .find(|f| f["name"] == field)
+            .expect("a field")
+            .clone();
+        (invariant["offset"].as_u64().expect("an offset"), found)
+    };
+    for (field, refused) in SPARSE_OUTPUTS {
+        let (start, before) = field_of(original, field);
+        assert_eq!(
+            (&before["value"], &before["register"]),
+            (&json!(0), &json!("odu_cfg"))
+        );
+        let number = |key: &str| before[key].as_u64().expect("a number");
+        let mut bytes = fs::read(root().join(original)).expect("a fixture");
+        let at = start + number("byte") + number("bit") / 8;
+        bytes[at as usize] |= 1 << (number("bit") % 8);
+        fs::write(&path, bytes).expect("a file");
+
+        let (_, after) = field_of(name, field);
+        assert_eq!(after["value"], 1, "{field}");
+        // It is checked and timed; a run that computes says what it cannot.
+        let (_, said, _) = support::run(&["check", name]);
+        assert!(
+            said.contains("npu-not-executed") && said.contains(refused),
+            "{said}"
+        );
+        assert!(done(&["run", name, "--timing-only"]).contains("ns"));
+        let (code, said, err) = support::run(&["run", name]);
+        assert!(
+            code != 0 && format!("{said}{err}").contains(refused),
+            "{said}{err}"
+        );
+    }
 }

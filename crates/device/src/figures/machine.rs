@@ -1,7 +1,7 @@
 //! What a machine file says of a device, and what changes make of it.
 
 use super::{AgentFigures, Figures, Grade, MASK, SPECS, Spec, factor};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a machine file says of the device: values in the units of [`Spec::unit`], and grades.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,6 +14,8 @@ pub struct Machine {
     pub grades: BTreeMap<String, Grade>,
     /// Keys and values of other figures: those of programs.
     pub program: Vec<(String, String)>,
+    /// Keys of figures that its file lacks; they are those of the machine that comes with Chipless.
+    pub defaulted: BTreeSet<String>,
     /// What the agents of the workload want, by their names.
     pub agents: BTreeMap<String, AgentFigures>,
 }
@@ -77,7 +79,10 @@ impl Machine {
         }
         let is_changed = |key: &str| changes.iter().any(|change| change.key == key);
         if scaled.to_bits() != 1f64.to_bits() {
-            let assumed = |spec: &&Spec| self.grades.get(spec.key) == Some(&Grade::Assumed);
+            // How exactly the cache is simulated is nothing that the chip has.
+            let assumed = |spec: &&Spec| {
+                self.grades.get(spec.key) == Some(&Grade::Assumed) && spec.key != "cache.sample"
+            };
             for spec in SPECS.iter().filter(assumed).filter(|s| !is_changed(s.key)) {
                 spec.scale(&mut figures, scaled);
             }
@@ -141,6 +146,16 @@ impl Machine {
                 .collect(),
             changed: changes.iter().map(|change| change.key.clone()).collect(),
         })
+    }
+
+    /// `KEY=VALUE` of those of these figures that are numbers of programs, multiplied.
+    pub fn scaled(&self, keys: &BTreeSet<String>, factor: f64) -> Vec<String> {
+        let scaled = |(key, value): &(String, String)| {
+            let number: f64 = value.parse().ok()?;
+            keys.contains(key)
+                .then(|| format!("{key}={}", number * factor))
+        };
+        self.program.iter().filter_map(scaled).collect()
     }
 
     fn put(&self, figures: &mut Figures, key: &str, value: &str) -> Result<(), String> {

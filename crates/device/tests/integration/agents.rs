@@ -111,3 +111,26 @@ fn what_makes_no_sense_is_refused_at_its_place() {
     let finding = read(&text("at: gpu.csv", READ), backwards).expect_err("backwards");
     assert!(finding.message.contains("line 2 of gpu.csv"), "{finding}");
 }
+
+#[test]
+fn what_passes_is_kept_over_time() {
+    // 8 GB/s for 100 µs, then 5 of 10 GB/s beside a megabyte, which takes 200 µs.
+    let tasks = "{compute: 100us}, {transfer: 1MB, path: [ddr]}, {compute: 100us}";
+    let text = text("rate: 8GB/s", tasks);
+    let agents = workload(&text).agents;
+    let figures = Figures {
+        agents: agents.iter().map(|a| (a.name.clone(), a.figures)).collect(),
+        ..memory()
+    };
+    let traffic = with(&text, &figures, None, |s| s.traffic.clone());
+    let seen: Vec<_> = traffic
+        .iter()
+        .map(|p| (p.at_ps, p.bytes[2], p.agents[0]))
+        .collect();
+    let whole = [
+        (0, 0, 0),
+        (100 * US, 0, 800_000),
+        (300 * US, 1_000_000, 1_800_000),
+    ];
+    assert_eq!(seen, whole);
+}

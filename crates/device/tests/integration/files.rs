@@ -89,6 +89,8 @@ fn together<T>(
                 levels: Vec::new(),
                 carried: Vec::new(),
                 touches: Touches::of(program),
+                fifos: Vec::new(),
+                deepest: Vec::new(),
                 routes: vec![Some(Route {
                     port: 0,
                     group: 0,
@@ -124,6 +126,7 @@ fn together<T>(
         duration: None,
         seed: 0,
         with_tasks: false,
+        with_traffic: false,
     };
     then(&simulate(&setup, figures, None, None).expect("no task fails"))
 }

@@ -114,6 +114,7 @@ fn with_setup<T>(
         duration: workload.duration,
         seed: workload.seed,
         with_tasks: true,
+        with_traffic: true,
     };
     then(&setup)
 }

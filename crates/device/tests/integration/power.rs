@@ -134,3 +134,16 @@ fn asleep_it_leaks_less() {
     close(found.leakage_j, 3e-3);
     close(found.asleep_j, 0.1 * 8e-3);
 }
+
+#[test]
+fn nothing_is_used_behind_the_last_job() {
+    // A push that was refused could have been given up two seconds later. Both jobs are done after two milliseconds.
+    let figures = Figures {
+        ring_jobs: 1,
+        ..figures(Governor::Full)
+    };
+    let found = energy(&text("", "{in_flight: 2, count: 2}"), &figures);
+    close(found.tiles_j, 2.0 * 3.0 * 2e-3);
+    close(found.leakage_j, 2e-3);
+    close(found.mean_w, found.total_j / 2e-3);
+}

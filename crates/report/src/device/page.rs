@@ -1,8 +1,8 @@
 //! The result as a page that needs nothing else.
 
-use super::{energy, grounds, signed, time, worst_case};
-use chipless_device::AgentReport;
+use super::{energy, grounds, lanes, signed, time, worst_case};
 use chipless_device::result::Report;
+use chipless_device::{AgentReport, Record};
 use chipless_model::escape;
 
 /// Colours of the nine parts of a latency.
@@ -11,8 +11,8 @@ const COLOURS: [&str; 9] = [
     "#2c3e50",
 ];
 
-/// Writes the page.
-pub fn page(report: &Report) -> String {
+/// Writes the page. The first jobs that left have lanes on it, at most [`JOBS`](super::JOBS).
+pub fn page(report: &Report, jobs: &[Record]) -> String {
     let mut body = format!(
         "<h1>{}</h1><p>{} of simulated time on {}, seed {}. NN engine busy {:.1} %, {} preemptions, fairness {:.3}.</p>",
         escape(&report.workload),
@@ -46,6 +46,7 @@ pub fn page(report: &Report) -> String {
     }
     body.push_str("</table>");
     body.push_str(&bounds(report));
+    body.push_str(&lanes::lanes(report, &jobs[..jobs.len().min(lanes::JOBS)]));
     body.push_str("<h2>Where the time goes</h2>");
     let longest = report
         .streams
@@ -131,8 +132,9 @@ pub fn page(report: &Report) -> String {
     }
     body.push_str(&format!("</table><p>{}</p>", escape(&grounds(report))));
     format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><title>{}</title><style>{STYLE}</style><body>{body}</body></html>\n",
-        escape(&report.workload)
+        "<!doctype html><html lang=en><meta charset=utf-8><title>{}</title><style>{STYLE}{}</style><body>{body}</body></html>\n",
+        escape(&report.workload),
+        lanes::STYLE
     )
 }
 

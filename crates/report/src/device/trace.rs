@@ -1,5 +1,6 @@
 //! Jobs as a Perfetto trace: a process for each context, in it a track for each stream's jobs in flight.
 
+use super::phases;
 use crate::perfetto::field;
 use crate::protobuf::Writer;
 use chipless_device::{Record, Report};
@@ -72,29 +73,9 @@ pub fn trace(report: &Report, jobs: &[Record]) -> Vec<u8> {
 fn slices(out: &mut Writer, job: &Record, track: u64) {
     let name = format!("{} {}", job.stream, job.index);
     slice(out, track, &name, job.arrival_ps, job.done_ps, |out| {
-        let mut at = job.arrival_ps;
-        let mut part = |out: &mut Writer, name: &str, until: u64| {
-            if until > at {
-                slice(out, track, name, at, until, |_| {});
-                at = until;
-            }
-        };
-        if let Some(push) = job.push_ps {
-            part(out, "submit", push);
+        for phase in phases(job) {
+            slice(out, track, &phase.name, phase.from, phase.to, |_| {});
         }
-        if let Some(start) = job.start_ps {
-            part(out, "wait", start);
-            for p in &job.preemptions {
-                part(out, "run", p.request_ps.max(start));
-                part(out, "drain", p.request_ps + p.drain_ps);
-                part(out, "save", p.request_ps + p.drain_ps + p.save_ps);
-                if let Some(resume) = p.resume_ps {
-                    part(out, &format!("preempted by {}", p.by), resume);
-                }
-            }
-            part(out, "run", job.end_ps.unwrap_or(job.done_ps));
-        }
-        part(out, "complete", job.done_ps);
     });
 }
 

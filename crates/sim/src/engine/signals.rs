@@ -192,12 +192,16 @@ impl Engine<'_, '_> {
         by: Option<TaskId>,
         on: &mut On<'_, impl Effects, impl Outside>,
     ) -> Result<(), Stop> {
-        let backlog = &mut self.backlogs[self.program.pieces[piece].queue];
+        let queue = self.program.pieces[piece].queue;
+        let backlog = &mut self.backlogs[queue];
         match backlog.tail {
             NONE => backlog.head = piece.raw(),
             tail => self.next_piece[PieceId::from_raw(tail)] = piece.raw(),
         }
         backlog.tail = piece.raw();
+        backlog.length += 1;
+        let deepest = &mut self.timeline.deepest[queue];
+        *deepest = backlog.length.max(*deepest);
         let Backlog { servers, count, .. } = *backlog;
         let idle = (servers..servers + count).find(|s| {
             let server = &self.servers[*s as usize];

@@ -140,6 +140,8 @@ pub struct ShaveFigures {
     pub vector: VectorFigures,
     /// Code of kernels.
     pub code: CodeFigures,
+    /// Data of kernels that is not in the CMX of their tile.
+    pub data: DataFigures,
     /// Kernels that `operations` does not name.
     pub default: ShaveCost,
     /// By operation.
@@ -166,7 +168,7 @@ pub struct CodeFigures {
     pub l1: f64,
     /// Bytes of the cache that they share.
     pub l2: f64,
-    /// Equal parts of it, of which code has one.
+    /// Equal parts of it, of which code has one, and data another where there are several.
     pub l2_partitions: f64,
     /// Whether code passes it by.
     pub l2_bypass: bool,
@@ -176,6 +178,26 @@ pub struct CodeFigures {
     pub latency: f64,
     /// Bytes a second from DDR.
     pub ddr_bytes_per_second: f64,
+}
+
+/// Caches that SHAVEs read data through.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataFigures {
+    /// Whether kernels wait for data that is not in the caches.
+    pub cold: bool,
+    /// Bytes of the data cache of a SHAVE.
+    pub l1: f64,
+    /// Whether data pass the shared cache by; its size and parts are those of [`CodeFigures`].
+    pub l2_bypass: bool,
+    /// Bytes a second from it.
+    pub l2_bytes_per_second: f64,
+    /// Nanoseconds from start to first byte from DDR.
+    pub latency: f64,
+    /// Bytes a second from DDR.
+    pub ddr_bytes_per_second: f64,
+    /// Bytes a second from the CMX of another tile.
+    pub cmx_bytes_per_second: f64,
 }
 
 /// What an invocation costs.
@@ -189,6 +211,22 @@ pub struct ShaveCost {
     /// Microseconds for each byte of the inputs, where these decide.
     #[serde(default)]
     pub per_input_byte: f64,
+}
+
+impl ShaveCost {
+    /// Names and values.
+    pub(crate) const fn parts(&self) -> [(&'static str, f64); 3] {
+        [
+            ("fixed", self.fixed),
+            ("per_byte", self.per_byte),
+            ("per_input_byte", self.per_input_byte),
+        ]
+    }
+
+    /// Whether bytes cost anything.
+    pub(crate) fn is_by_bytes(&self) -> bool {
+        self.per_byte != 0.0 || self.per_input_byte != 0.0
+    }
 }
 
 /// The machines that come with Chipless: name and file. A generation names its own.
@@ -241,6 +279,18 @@ impl Machine {
                 "shave.code.ddr_bytes_per_second",
                 machine.shave.code.ddr_bytes_per_second,
             ),
+            (
+                "shave.data.l2_bytes_per_second",
+                machine.shave.data.l2_bytes_per_second,
+            ),
+            (
+                "shave.data.ddr_bytes_per_second",
+                machine.shave.data.ddr_bytes_per_second,
+            ),
+            (
+                "shave.data.cmx_bytes_per_second",
+                machine.shave.data.cmx_bytes_per_second,
+            ),
         ];
         for (name, value) in positive.into_iter().chain(machine.dpu.rates()) {
             if !(value.is_finite() && value > 0.0) {
@@ -263,6 +313,8 @@ impl Machine {
             machine.shave.code.l1,
             machine.shave.code.l2,
             machine.shave.code.latency,
+            machine.shave.data.l1,
+            machine.shave.data.latency,
             machine.inference.start,
         ]
         .into_iter()

@@ -52,7 +52,33 @@ pub struct Cost {
     pub weight: f64,
 }
 
+impl Cost {
+    /// Names and values.
+    pub(crate) const fn parts(&self) -> [(&'static str, f64); 6] {
+        [
+            ("fixed", self.fixed),
+            ("tap", self.tap),
+            ("block", self.block),
+            ("read", self.read),
+            ("written", self.written),
+            ("weight", self.weight),
+        ]
+    }
+}
+
 impl DpuFigures {
+    /// The cost that a section of the machine file holds.
+    pub(crate) fn of(&self, section: &str) -> Option<&Cost> {
+        Some(match section {
+            "dpu.convolution" => &self.convolution,
+            "dpu.depthwise" => &self.depthwise,
+            "dpu.average_pool" => &self.average_pool,
+            "dpu.max_pool" => &self.max_pool,
+            "dpu.elementwise" => &self.elementwise,
+            _ => return None,
+        })
+    }
+
     /// Every figure, for checks.
     pub(crate) fn all(&self) -> impl Iterator<Item = f64> {
         [
@@ -63,7 +89,7 @@ impl DpuFigures {
             self.elementwise,
         ]
         .into_iter()
-        .flat_map(|c| [c.fixed, c.tap, c.block, c.read, c.written, c.weight])
+        .flat_map(|cost| cost.parts().map(|(_, value)| value))
         .chain([self.narrow, self.sparse_weights])
     }
 
@@ -120,6 +146,47 @@ impl Workload {
             + cost.read * read
             + cost.written * written
             + cost.weight * weights * input
+    }
+
+    /// Keys of the figures that [`cycles`](Workload::cycles) rest on; of the costs of its kind, their section.
+    pub(crate) fn rests_on(&self, figures: &DpuFigures) -> Vec<&'static str> {
+        let is_narrow = |bits: u64| bits <= 8;
+        let multiplies = matches!(
+            self.operation,
+            Operation::Convolution | Operation::Reduce { .. }
+        );
+        let macs = |bits| {
+            if is_narrow(bits) {
+                "dpu.macs.int8"
+            } else {
+                "dpu.macs.float16"
+            }
+        };
+        let mut keys = vec!["clock.dpu"];
+        if multiplies && !self.weights.dense {
+            keys.push("dpu.sparse_weights");
+        }
+        let (input, weights) = (self.input.format.bits(), self.weights.format.bits());
+        if figures.stencil.model == Model::Stencil && self.operation == Operation::Convolution {
+            keys.extend(["dpu.convolution.fixed", "dpu.stencil.model"]);
+            keys.extend(["dpu.stencil.contexts", "dpu.stencil.read"]);
+            keys.push(macs(input.max(weights)));
+            return keys;
+        }
+        keys.push(match self.operation {
+            Operation::Convolution | Operation::Reduce { .. } => "dpu.convolution",
+            Operation::Depthwise => "dpu.depthwise",
+            Operation::AveragePool { .. } => "dpu.average_pool",
+            Operation::MaxPool => "dpu.max_pool",
+            Operation::Elementwise { .. } => "dpu.elementwise",
+        });
+        if !matches!(self.operation, Operation::Elementwise { .. }) {
+            keys.extend(["dpu.macs.fitted", macs(input)]);
+        }
+        if is_narrow(input) || is_narrow(self.output.element_bits.into()) {
+            keys.push("dpu.narrow");
+        }
+        keys
     }
 
     /// Input channels of a convolution: of a compressed input the four that are stored, not those that the registers name.

@@ -2,6 +2,7 @@
 
 use crate::bytes::Record;
 use crate::dma::Operation;
+use crate::dpu::Workload;
 use crate::image::Image;
 use crate::inference::Inference;
 use crate::lint::Subject;
@@ -23,10 +24,10 @@ chipless_model::rules! {
         "start_after is one more than the highest virtual barrier that must be loaded before the task may be enqueued, clean_after the barrier after which its descriptor may go. A number beyond the barriers of the program lets firmware that uses these fields wait for ever. Chipless and the firmware of the compiler releases at hand do not need them: both are 0 there."
         "Set both fields to 0, or to barriers of the program."
         "NPU4 DMA descriptor, offset 192; DPU invariant, offset 0x148; SHAVE invocation, offset 0x48";
-    NOT_EXECUTED Unsupported Note Chipless "npu-not-executed" "a DMA that is known by its layout only"
-        "The descriptor compresses, decompresses, scatters or does something else whose meaning is not public. It is listed and timed; a functional run that reaches it stops there, and what it would have written counts as written."
-        "Run with `--timing-only`, or replace the transfer by plain copies to compute values."
-        "NPU4 DMA descriptor, offset 16";
+    NOT_EXECUTED Unsupported Note Chipless "npu-not-executed" "a task that is known by its layout only"
+        "The DMA compresses, decompresses or scatters, the DPU workload writes a sparsity map, or the task does something else whose meaning is not public. It is listed field by field and timed; a functional run that reaches it stops there, and what it would have written counts as written."
+        "Run with `--timing-only`, or compile the model without it (sparse activations, compression) to compute values."
+        "NPU4 DMA descriptor, offset 16; DPU invariant, offset 0x60";
     WEIGHT_COUNT Departure Warning Writers "npu-weight-count" "a workload counts weight sets that are no multiple of 16"
         "weight_num counts the entries of the weight table that the workload uses, and the DPU takes them by 16. Chipless takes the output box instead."
         "Set it to the output channels, rounded up to 16."
@@ -99,6 +100,13 @@ pub(crate) fn queues(subject: &Subject<'_, '_, '_>, findings: &mut Vec<Finding>)
             Description::Dpu { .. } => {}
         }
     }
+}
+
+/// Looks at what a workload asks for.
+pub(crate) fn not_executed(workload: &Workload, place: &dyn Fn() -> Place) -> Option<Finding> {
+    let what = workload.unsupported()?;
+    let message = format!("{what}: it is listed, not executed");
+    Some(NOT_EXECUTED.at(place(), message))
 }
 
 /// Looks at the number of weight sets of a workload.

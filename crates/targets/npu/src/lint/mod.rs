@@ -97,6 +97,7 @@ fn check(subject: &Subject<'_, '_, '_>) -> Vec<Finding> {
         let table = workload.weight_table_ranges();
         findings.extend(tables::check(subject, *walked, tile, table, &place));
         findings.extend(layers.add(invariant.from, workload, *walked, subject));
+        findings.extend(advice::not_executed(workload, &place));
         findings.extend(advice::weight_count(subject.bytes(variant.from), &place));
         let (record, barriers) = (
             subject.bytes(invariant.from),

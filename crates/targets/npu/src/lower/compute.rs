@@ -92,6 +92,7 @@ impl<'i> Lowering<'_, 'i> {
         self.constants.compute(walked, Arc::clone(&workload));
         let machine = &self.options.machine;
         let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu());
+        self.rests.on(workload.rests_on(&machine.dpu));
         let descriptors = self.in_cmx(tile, [variant, invariant]);
         let is_continued = workload.is_continued();
         let left = is_continued.then(|| Arc::clone(&workload));
@@ -140,7 +141,6 @@ impl<'i> Lowering<'_, 'i> {
         tile: u8,
         invocation: &Fetched,
         range: &Fetched,
-        walked: usize,
         place: &Place,
     ) -> Option<(Box<dyn Kernel + 'i>, Cost)> {
         let descriptors = self.in_cmx(tile, [invocation, range]);
@@ -174,8 +174,7 @@ impl<'i> Lowering<'_, 'i> {
                 }
             }),
         };
-        let code = self.code_waits.get(walked).copied();
-        let fixed = self.shave_time(&work) + code.unwrap_or(Time::ZERO);
+        let fixed = self.shave_time(&work);
         Some((
             Box::new(Invocation {
                 descriptors,
@@ -255,8 +254,9 @@ impl<'i> Lowering<'_, 'i> {
         }
     }
 
-    fn shave_time(&self, work: &Work) -> Time {
-        let machine = &self.options.machine;
+    fn shave_time(&mut self, work: &Work) -> Time {
+        let options = self.options;
+        let machine = &options.machine;
         let (cost, written, read): (_, _, u64) = match work {
             Work::Known(invocation) => {
                 let (inputs, outputs) = (&invocation.inputs, &invocation.outputs);
@@ -286,6 +286,8 @@ impl<'i> Lowering<'_, 'i> {
             }
             Work::Maintenance(_) => return Time::ZERO,
         };
+        self.rests
+            .on_kernel(work, !std::ptr::eq(cost, &raw const machine.shave.default));
         let vector = machine.shave.vector.fitted / machine.shave.vector.bits;
         let bytes = cost.per_byte * written as f64 + cost.per_input_byte * read as f64;
         let microseconds = cost.fixed + bytes * vector;

@@ -46,7 +46,11 @@ impl Lowering<'_, '_> {
             if !program.demands(task).is_empty()
                 && let Some(counted) = program.counted.get_mut(demand)
             {
-                *counted = of_two_bytes(*counted, bits, each);
+                let bytes = of_two_bytes(*counted, bits, each);
+                if bytes != *counted {
+                    self.rests.on(["dma.odd_element"]);
+                }
+                *counted = bytes;
             }
         }
     }

@@ -1,10 +1,11 @@
 //! From the loaded image to a program of the model.
 
-mod code;
+mod caches;
 mod compute;
 mod counted;
 mod memories;
 mod places;
+mod rests;
 mod transfer;
 
 use crate::address::{self, Target};
@@ -30,6 +31,7 @@ use chipless_model::{
     Direction, Finding, Kernel, Limits, Location, NewTask, PartId, Piece, PieceId, PieceOrder,
     Place, Program, QueueId, ResourceId, Signal, Sync, SyncId, SyncKind, TaskId, Time, Wait,
 };
+use rests::Rests;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -102,7 +104,7 @@ pub fn lower<'i>(
         cmx: Cmx::default(),
         parts: HashMap::new(),
         operations: HashMap::new(),
-        code_waits: Vec::new(),
+        rests: Rests::default(),
         narrower: Narrower::default(),
         accumulators: Default::default(),
         continued: Default::default(),
@@ -122,19 +124,16 @@ pub fn lower<'i>(
         ids: vec![None; schedule.tasks.len()],
         findings,
     };
-    let figures = &options.machine.shave.code;
-    lowering.code_waits = code::waits(&schedule, generation.layout, figures, |task| match task {
-        Description::Shave { tile, range, .. } => Some((*tile, lowering.bytes(range.from))),
-        Description::Dma { .. } | Description::Dpu { .. } => None,
-    });
     let edge = Edge::read(document);
     lowering.memories(&control, &edge);
     lowering.interface(document, edge);
     lowering.syncs(&schedule);
     lowering.tasks(&schedule);
+    lowering.caches(&schedule);
     lowering.constants.settle();
     lowering.counted();
     lowering.meant(&schedule);
+    lowering.build.program.figures = lowering.figures();
     lowering.build.program.tensors = Some(tensors::of(
         &schedule,
         &lowering.ids,
@@ -227,8 +226,8 @@ struct Lowering<'l, 'i> {
     known: Arc<OnceLock<Constants<'i>>>,
     /// Names of tasks.
     labels: Labels,
-    /// What each task waits for the code of its kernel, by its position in the walk.
-    code_waits: Vec<Time>,
+    /// Figures of the machine that took part.
+    rests: Rests,
     /// The compiler's release, where the file says so.
     release: Option<String>,
     /// Tasks by their position in the walk.
@@ -368,7 +367,7 @@ impl<'i> Lowering<'_, 'i> {
                 tile,
                 invocation,
                 range,
-            } => match self.invocation(*tile, invocation, range, walked, &place) {
+            } => match self.invocation(*tile, invocation, range, &place) {
                 Some(invocation) => invocation,
                 None => return,
             },

@@ -15,7 +15,8 @@ impl<'i> Lowering<'_, 'i> {
         bytes: Slice,
         place: &Place,
     ) -> (Box<dyn Kernel + 'i>, Cost) {
-        let machine = &self.options.machine;
+        let options = self.options;
+        let machine = &options.machine;
         let mut name = "dma";
         let of_cmx = |cycles| Time::from_cycles(cycles, machine.clock.cmx());
         let mut fixed = if within_cmx(&descriptor.operation) {
@@ -122,6 +123,30 @@ impl<'i> Lowering<'_, 'i> {
             counted,
             narrower: self.narrower(descriptor),
         };
+        let begins = match name {
+            "sync" => &["clock.cmx", "dma.synchronise"][..],
+            kernels::FETCH => &["dma.latency", "dma.fetch"],
+            _ if within_cmx(&descriptor.operation) => &["clock.cmx", "dma.cmx_latency"],
+            _ => &["dma.latency"],
+        };
+        self.rests.on(begins.iter().copied());
+        if cost.counted > 0 {
+            self.rests.on([
+                "clock.cmx",
+                "dma.bytes_per_cycle",
+                "dma.ddr_bytes_per_second",
+            ]);
+        }
+        let (host, constants) = (self.narrower.host, self.narrower.constants);
+        match cost.narrower {
+            Some(narrower) if Some(narrower) == host => {
+                self.rests.on(["dma.host_bytes_per_second"]);
+            }
+            Some(narrower) if Some(narrower) == constants => {
+                self.rests.on(["dma.constant_bytes_per_second"]);
+            }
+            _ => {}
+        }
         (Box::new(transfer), cost)
     }
 
@@ -150,7 +175,7 @@ impl<'i> Lowering<'_, 'i> {
     }
 
     /// What the bytes of a transfer count as in time, as far as its own descriptor and the network's interface tell.
-    fn counts_as(&self, descriptor: &Descriptor) -> u64 {
+    fn counts_as(&mut self, descriptor: &Descriptor) -> u64 {
         let moved = descriptor.moved();
         let Operation::Move {
             source,
@@ -162,7 +187,8 @@ impl<'i> Lowering<'_, 'i> {
         else {
             return moved;
         };
-        let dma = &self.options.machine.dma;
+        let options = self.options;
+        let dma = &options.machine.dma;
         let ends =
             [*source, *destination].map(|address| match address::resolve(self.image, address) {
                 Target::Section(section, _) => self.buffers[section],
@@ -175,11 +201,18 @@ impl<'i> Lowering<'_, 'i> {
             let edge = &self.build.program.interface;
             let mut ports = edge.inputs.iter().chain(&edge.outputs);
             match ports.find(|port| ends.contains(&Some(port.buffer))) {
-                Some(port) => of_two_bytes(moved, port.element.bits(), dma.odd_element),
+                Some(port) => {
+                    let counted = of_two_bytes(moved, port.element.bits(), dma.odd_element);
+                    if counted != moved {
+                        self.rests.on(["dma.odd_element"]);
+                    }
+                    counted
+                }
                 None => moved,
             }
         };
         if ends.iter().all(Option::is_some) {
+            self.rests.on(["dma.ddr_to_ddr_bytes_per_second"]);
             let each = dma.bytes_per_cycle * self.options.machine.clock.cmx() * 1e6;
             return (bytes as f64 * each / dma.ddr_to_ddr_bytes_per_second).round() as u64;
         }

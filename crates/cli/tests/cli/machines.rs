@@ -1,0 +1,169 @@
+//! Machine files of earlier versions: what they lack is built in, and every answer that rests on it says so.
+
+use crate::support::{done, run};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const BLOB: &str = "fixtures/npu/net_cnn_dpu/program.blob";
+
+/// Figures that came later than others: of programs, and of the device.
+const LATER: [&str; 6] = [
+    "constant_bytes_per_second = 136.0e9",
+    "cold = false",
+    "prefetch_pages = 1",
+    "grant = 50.0",
+    "[shave.data]",
+    "cmx_bytes_per_second = 31.2e9",
+];
+
+fn parsed(arguments: &[&str]) -> Value {
+    serde_json::from_str(&done(arguments)).expect("JSON")
+}
+
+/// A machine file with some lines changed.
+fn file(folder: &Path, change: impl Fn(&str) -> Option<String>) -> PathBuf {
+    let whole = done(&["machine", "npu4", "--template"]);
+    let lines = whole.lines().filter_map(change);
+    let text: String = lines.map(|line| line + "\n").collect();
+    let path = folder.join("old.toml");
+    fs::write(&path, text).expect("a file");
+    path
+}
+
+fn old(folder: &Path) -> PathBuf {
+    // Without the section of data caches, its figures that stay would be those of the section before.
+    let of_data = [
+        "l2_bypass",
+        "l1 =",
+        "l2_bytes",
+        "latency = 878.378",
+        "ddr_bytes_per_second = 31",
+    ];
+    file(folder, |line| {
+        let is_later = LATER.contains(&line);
+        let doubled = of_data.iter().any(|name| line.starts_with(name));
+        (!is_later && !doubled).then(|| line.to_owned())
+    })
+}
+
+#[test]
+fn a_machine_file_of_an_earlier_version_is_taken_with_what_it_lacks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = old(folder.path());
+    let name = path.to_str().expect("a name");
+
+    // The same time, and it says which figures are built in.
+    let run_by = |more: &[&str]| {
+        let all = [&["run", BLOB, "--timing-only", "--json"], more].concat();
+        parsed(&all)
+    };
+    let (own, by_old) = (run_by(&[]), run_by(&["--machine", name]));
+    // The latency of DMA is among the lines that were taken out.
+    assert_eq!(by_old["latency_ns"], own["latency_ns"]);
+    let defaulted = by_old["timed_by"]["defaulted"].as_array().expect("keys");
+    let has = |key: &str| defaulted.contains(&json!(key));
+    assert!(has("dma.constant_bytes_per_second") && has("dma.latency") && has("shave.data.cold"));
+    assert!(!has("mmu.prefetch_pages") && !has("clock.dpu"));
+    assert!(own["timed_by"].get("defaulted").is_none());
+    let said = done(&["run", BLOB, "--timing-only", "--machine", name]);
+    assert!(said.contains(&format!(
+        "it lacks {} parameters: built-in",
+        defaulted.len()
+    )));
+
+    // What it lacks can be set like any other figure.
+    let set = run_by(&["--machine", name, "--set", "dma.latency=2us"]);
+    assert_eq!(
+        set["latency_ns"],
+        run_by(&["--set", "dma.latency=2us"])["latency_ns"]
+    );
+
+    // The device says the same, with its own figures.
+    let workload = "fixtures/device/one_camera.yaml";
+    let device = parsed(&["device", workload, "--machine", name, "--json"]);
+    let defaulted = device["defaulted"].as_array().expect("keys");
+    for key in ["dma.latency", "mmu.prefetch_pages", "doorbell.grant"] {
+        assert!(defaulted.contains(&json!(key)), "{key}");
+    }
+    let built_in = parsed(&["device", workload, "--json"]);
+    assert_eq!(device["streams"], built_in["streams"]);
+    assert_eq!(device["grades"], built_in["grades"]);
+    assert_eq!(built_in["defaulted"], json!([]));
+    let said = done(&["device", workload, "--machine", name]);
+    assert!(said.contains("the machine file lacks"), "{said}");
+
+    // All its figures, those that it lacks marked; and a file that lacks none.
+    let all = parsed(&["machine", name, "--json"]);
+    let of = |key: &str| {
+        let mut figures = all["figures"].as_array().expect("figures").iter();
+        figures
+            .find(|figure| figure["key"] == key)
+            .cloned()
+            .expect("a figure")
+    };
+    assert_eq!(of("dma.latency")["defaulted"], true);
+    assert_eq!(of("dma.latency")["grade"], "cost model");
+    assert!(of("clock.dpu").get("defaulted").is_none());
+    let said = done(&["machine", name]);
+    assert!(said.contains("878.378 ns  (built-in: the file lacks it) cost model: "));
+    let new = folder.path().join("new.toml");
+    fs::write(&new, done(&["machine", name, "--template"])).expect("a file");
+    let by_new = run_by(&["--machine", new.to_str().expect("a name")]);
+    assert!(by_new["timed_by"].get("defaulted").is_none());
+    assert_eq!(by_new["latency_ns"], own["latency_ns"]);
+}
+
+#[test]
+fn unknown_figures_stay_errors() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = file(folder.path(), |line| {
+        Some(line.replace("prefetch_pages =", "prefetch_page ="))
+    });
+    let name = path.to_str().expect("a name");
+    let (code, _, err) = run(&[
+        "device",
+        "fixtures/device/one_camera.yaml",
+        "--machine",
+        name,
+    ]);
+    assert!(code == 2 && err.contains("mmu.prefetch_page"), "{err}");
+    let path = file(folder.path(), |line| {
+        Some(line.replace("synchronise =", "synchronize ="))
+    });
+    let name = path.to_str().expect("a name");
+    let (code, _, err) = run(&["run", BLOB, "--timing-only", "--machine", name]);
+    assert!(code == 2 && err.contains("synchronize"), "{err}");
+    let nothing = folder.path().join("nothing.toml");
+    fs::write(&nothing, "[a]\nb = 1\n").expect("a file");
+    let (code, _, err) = run(&["machine", nothing.to_str().expect("a name")]);
+    assert!(
+        code == 2 && err.contains("expected a machine file"),
+        "{err}"
+    );
+}
+
+#[test]
+fn every_figure_of_an_npu_has_a_grade_and_results_rest_on_them() {
+    for machine in ["npu4", "npu5", "npu3"] {
+        let all = parsed(&["machine", machine, "--json"]);
+        for figure in all["figures"].as_array().expect("figures") {
+            assert!(figure.get("grade").is_some(), "{machine}: {figure}");
+        }
+    }
+    // A program of a file rests on the figures of its times; a made-up one on those of the device alone.
+    let grades = |workload: &str, more: &[&str]| {
+        let all = [&["device", workload, "--json"], more].concat();
+        parsed(&all)["grades"].clone()
+    };
+    let count = |grades: &Value, name: &str| grades[name].as_u64().expect("a count");
+    let made_up = grades("fixtures/device/memory.yaml", &[]);
+    let file = grades("fixtures/device/one_camera.yaml", &[]);
+    assert!(count(&file, "cost_model") > count(&made_up, "cost_model") + 10);
+    // What is set rests on whoever sets it.
+    let set = grades(
+        "fixtures/device/one_camera.yaml",
+        &["--set", "dma.latency=900"],
+    );
+    assert_eq!(count(&set, "cost_model") + 1, count(&file, "cost_model"));
+}

@@ -1,0 +1,98 @@
+//! Which figures of the machine the times of a program rest on.
+
+use super::Lowering;
+use crate::kernels::Work;
+use std::collections::BTreeSet;
+
+/// Figures that took part.
+#[derive(Debug, Default)]
+pub(super) struct Rests {
+    /// Keys, or sections of them.
+    keys: BTreeSet<&'static str>,
+    /// Operations of SHAVE kernels that have costs of their own.
+    operations: BTreeSet<&'static str>,
+}
+
+impl Rests {
+    pub(super) fn on(&mut self, keys: impl IntoIterator<Item = &'static str>) {
+        self.keys.extend(keys);
+    }
+
+    /// On what a SHAVE kernel costs.
+    pub(super) fn on_kernel(&mut self, work: &Work, has_own_cost: bool) {
+        if matches!(work, Work::Maintenance(_)) {
+            return;
+        }
+        self.on(["clock.shave", "shave.reference_clock"]);
+        match work {
+            Work::Known(invocation) if has_own_cost => {
+                self.operations.insert(invocation.operation.name());
+            }
+            _ => self.on(["shave.default"]),
+        }
+    }
+}
+
+impl Lowering<'_, '_> {
+    /// Keys of the figures that took part. Those that are 0, or a factor of 1, take no time.
+    pub(super) fn figures(&self) -> BTreeSet<String> {
+        let machine = &self.options.machine;
+        let (dpu, shave) = (&machine.dpu, &machine.shave);
+        let mut found = BTreeSet::new();
+        let mut add = |section: &str, parts: &[(&str, f64)]| {
+            let used = parts.iter().filter(|(_, value)| *value != 0.0);
+            found.extend(used.map(|(name, _)| format!("{section}.{name}")));
+        };
+        for key in &self.rests.keys {
+            if let Some(cost) = dpu.of(key) {
+                add(key, &cost.parts());
+            } else if *key == "shave.default" {
+                add(key, &shave.default.parts());
+            } else if let Some((section, name)) = key.rsplit_once('.') {
+                add(section, &[(name, 1.0)]);
+            }
+        }
+        let mut per_byte = self.rests.keys.contains("shave.default") && shave.default.is_by_bytes();
+        for name in &self.rests.operations {
+            if let Some(cost) = shave.operations.get(*name) {
+                add(&format!("shave.operations.{name}"), &cost.parts());
+                per_byte |= cost.is_by_bytes();
+            }
+        }
+        if per_byte {
+            add("shave.vector", &[("bits", 1.0), ("fitted", 1.0)]);
+        }
+        let has_kernels = self.rests.keys.contains("clock.shave");
+        if has_kernels {
+            add("shave", &[("scale", f64::from(shave.scale != 1.0))]);
+            add("shave.code", &[("cold", 1.0)]);
+            add("shave.data", &[("cold", 1.0)]);
+        }
+        let code = [
+            "l1",
+            "l2",
+            "l2_partitions",
+            "l2_bypass",
+            "l2_bytes_per_second",
+        ];
+        let data = [
+            "l1",
+            "l2_bypass",
+            "l2_bytes_per_second",
+            "cmx_bytes_per_second",
+        ];
+        let ddr = ["latency", "ddr_bytes_per_second"];
+        if has_kernels && shave.code.cold {
+            add("shave.code", &code.map(|name| (name, 1.0)));
+            add("shave.code", &ddr.map(|name| (name, 1.0)));
+        }
+        if has_kernels && shave.data.cold {
+            add("shave.data", &data.map(|name| (name, 1.0)));
+            add("shave.data", &ddr.map(|name| (name, 1.0)));
+            add("shave.code", &[("l2", 1.0), ("l2_partitions", 1.0)]);
+        }
+        add("clock", &[("scale", f64::from(machine.clock.scale != 1.0))]);
+        add("inference", &[("start", machine.inference.start)]);
+        found
+    }
+}
