@@ -469,7 +469,9 @@ impl Parts<'_, '_, '_, '_> {
         });
         for program in programs {
             let figures = &program.verified.program().figures;
-            figures.iter().for_each(|key| add(true, key));
+            for key in figures {
+                add(true, key);
+            }
             let has_path = program.routes.iter().any(Option::is_some);
             add(
                 has_path && simulated.passed.contains(&true),

@@ -259,6 +259,7 @@ impl Lowering<'_, '_> {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "times are whole picoseconds")]
 mod tests {
     use super::{Caches, Touched};
     use crate::machine::{CodeFigures, DataFigures, Machine};
@@ -345,9 +346,9 @@ mod tests {
         let mut wait = |tile, touched: &[Touched]| ns(caches.data(tile, touched));
         let table = at(DDR, 0, 640, true);
         // Ten lines: cold, warm, on another tile from the shared cache.
-        assert_eq!(wait(0, &[table.clone()]), 740.0);
-        assert_eq!(wait(0, &[table.clone()]), 0.0);
-        assert_eq!(wait(1, &[table.clone()]), 64.0);
+        assert_eq!(wait(0, std::slice::from_ref(&table)), 740.0);
+        assert_eq!(wait(0, std::slice::from_ref(&table)), 0.0);
+        assert_eq!(wait(1, std::slice::from_ref(&table)), 64.0);
         // Half of it with half of what is new: five lines from DDR.
         assert_eq!(wait(0, &[at(DDR, 320, 640, true)]), 420.0);
         // Of CMX of another tile ten lines, which the shared cache does not hold.

@@ -64,7 +64,7 @@ impl Lowering<'_, '_> {
         }
         let has_kernels = self.rests.keys.contains("clock.shave");
         if has_kernels {
-            add("shave", &[("scale", f64::from(shave.scale != 1.0))]);
+            add("shave", &[("scale", shave.scale - 1.0)]);
             add("shave.code", &[("cold", 1.0)]);
             add("shave.data", &[("cold", 1.0)]);
         }
@@ -91,7 +91,7 @@ impl Lowering<'_, '_> {
             add("shave.data", &ddr.map(|name| (name, 1.0)));
             add("shave.code", &[("l2", 1.0), ("l2_partitions", 1.0)]);
         }
-        add("clock", &[("scale", f64::from(machine.clock.scale != 1.0))]);
+        add("clock", &[("scale", machine.clock.scale - 1.0)]);
         add("inference", &[("start", machine.inference.start)]);
         found
     }
