@@ -140,13 +140,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(command_line) => command_line,
         Err(error) => {
             // Help that was asked for goes to stdout, everything else to stderr. Nobody may be listening to either.
-            match file_in_place_of_a_command(&error, &arguments) {
-                Some(hint) => terminal::complain(&hint),
-                None => {
-                    drop(error.print());
-                    if let Some(command) = command_of_another_name(&error, &arguments) {
-                        terminal::complain(&format!("\n  chipless {command}\n"));
-                    }
+            if let Some(hint) = file_in_place_of_a_command(&error, &arguments) {
+                terminal::complain(&hint);
+            } else {
+                drop(error.print());
+                if let Some(command) = command_of_another_name(&error, &arguments) {
+                    terminal::complain(&format!("\n  chipless {command}\n"));
                 }
             }
             if error.use_stderr() && output::asks_for_json(&arguments) {

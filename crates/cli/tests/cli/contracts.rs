@@ -247,9 +247,9 @@ fn a_contract_says_that_data_decide_a_length() {
     ];
     let (program, contract) = ("fixtures/dsa/join.dfg", path("join.yaml"));
     let mut arguments = vec!["iospec", program, "-o", &contract];
-    given
-        .iter()
-        .for_each(|array| arguments.extend(["--input", array]));
+    for array in &given {
+        arguments.extend(["--input", array]);
+    }
     done(&arguments);
     let text = std::fs::read_to_string(&contract).unwrap();
     assert_eq!(text.matches("length_depends_on_data: true").count(), 2);

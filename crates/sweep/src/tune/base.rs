@@ -25,17 +25,16 @@ impl Base {
             .base
             .file_name()
             .and_then(|name| mesh::file(name.to_str()?));
-        let text = match ready_made.filter(|_| !files.exists(&name)) {
-            Some(text) => text,
-            None => {
-                let bytes = files.open(&name).map_err(|why| {
-                    let text = format!("{}: {why}", space.base.display());
-                    Failure::unreadable(space.at(space.base_line), text)
-                })?;
-                let text = std::str::from_utf8(&bytes)
-                    .map_err(|_| wrong(&"expected text in UTF-8, found other bytes"))?;
-                text.to_owned()
-            }
+        let text = if let Some(text) = ready_made.filter(|_| !files.exists(&name)) {
+            text
+        } else {
+            let bytes = files.open(&name).map_err(|why| {
+                let text = format!("{}: {why}", space.base.display());
+                Failure::unreadable(space.at(space.base_line), text)
+            })?;
+            let text = std::str::from_utf8(&bytes)
+                .map_err(|_| wrong(&"expected text in UTF-8, found other bytes"))?;
+            text.to_owned()
         };
         Machine::read(&text).map_err(|error| wrong(&error))?;
         let json = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
