@@ -263,7 +263,7 @@ mod tests {
         let (input, output) = (shape(&[3, 1, 2]), shape(&[3, 4, 2]));
         let marked = |mixed: &[usize], number: u64| {
             let mut shared = Shared::new(&input, &output, mixed).expect("the dims agree");
-            assert!(shared.mark(&input, &[number..number + 1], None));
+            assert!(shared.mark(&input, std::slice::from_ref(&(number..number + 1)), None));
             let mut found = vec![false; 24];
             shared.spread(&output, &mut found);
             let numbers = found.iter().enumerate().filter(|(_, hit)| **hit);
