@@ -185,8 +185,8 @@ pub struct Data {
     pub computes: bool,
     /// `NAME=FILE.npy`.
     pub arrays: Vec<String>,
-    /// Elements of inputs by name, as a contract has them, for programs whose length follows from what they are given.
-    pub lengths: HashMap<String, u64>,
+    /// Shapes of inputs by name, as a contract has them, for programs whose length follows from what they are given.
+    pub shapes: HashMap<String, Vec<u64>>,
     /// Of the random data for inputs without an array.
     pub seed: u64,
 }

@@ -279,7 +279,12 @@ pub fn random_order_note(seed: u64) -> String {
 
 /// What to say about findings that keep nothing from running.
 pub fn findings_note(name: &str, findings: usize) -> Option<String> {
-    (findings > 0).then(|| format!("{findings} findings; chipless check {name} shows them"))
+    let (count, them) = match findings {
+        0 => return None,
+        1 => ("1 finding".to_owned(), "it"),
+        n => (format!("{n} findings"), "them"),
+    };
+    Some(format!("{count}; chipless check {name} shows {them}"))
 }
 
 /// What to say about random inputs.

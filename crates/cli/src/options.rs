@@ -9,6 +9,9 @@ use chipless_schedule::mesh;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+/// What to say of a machine that is neither a mesh nor a file.
+pub(crate) const NO_MESH: &str = "expected a mesh by name, such as mesh4x4 (at most 4096 cores), or a machine file; there is no such file";
+
 /// What was given of the options of targets.
 #[derive(Debug)]
 pub(crate) struct TargetOptions {
@@ -33,6 +36,9 @@ impl TargetOptions {
         };
         let text = match mesh::file(&name) {
             Some(ready_made) => ready_made,
+            None if name.starts_with("mesh") && !options.exists(&name) => {
+                return Err(Failure::unreadable(&name, NO_MESH));
+            }
             None => match options.file("machine")? {
                 Some(file) => file.text().unwrap_or_default().to_owned(),
                 None => return Ok(()),

@@ -7,8 +7,7 @@ use crate::footprint::{Accesses, Use};
 use crate::overlap::{Overlap, overlap};
 use crate::rules;
 use chipless_model::{
-    Action, Direction, Finding, Pattern, PieceOrder, Program, Role, Signal, SyncId, SyncKind,
-    TaskId,
+    Action, Direction, Finding, Pattern, PieceOrder, Program, Role, SyncId, SyncKind, TaskId,
 };
 
 /// Pairs of patterns that are compared one by one; footprints with more are compared run by run.
@@ -125,7 +124,11 @@ impl Race<'_, '_, '_> {
             let mut finding = rule.at(program.place(second.task), message)
                 .with(program.place(first.task), format!("{one} {}", connections(program, first.task)))
                 .with(program.place(second.task), format!("{two} {}", connections(program, second.task)));
-            let pair = [first.task, second.task];
+            // Mostly a read comes too early.
+            let pair = match first.direction {
+                Direction::Write => [first.task, second.task],
+                Direction::Read => [second.task, first.task],
+            };
             finding.hint = unheard(program, pair).or_else(|| either(program, pair));
             finding
         });
@@ -262,7 +265,7 @@ impl Race<'_, '_, '_> {
                 );
                 finding.hint = signal_of(program, write.task).map(|sync| {
                     let advice = wait_for(program, read.task, sync, write.task);
-                    format!("If {name} writes what is read here: {advice}")
+                    format!("If it reads what {name} writes: {advice}")
                 });
                 finding
             }
@@ -279,28 +282,27 @@ fn unheard(program: &Program<'_>, [one, two]: [TaskId; 2]) -> Option<String> {
         .find_map(|(giver, taker)| {
             let mut given = signals_of(program, giver);
             let sync = given.find(|sync| !is_awaited(*sync))?;
+            let (name, sync_name) = (program.task_name(giver), &program.syncs[sync].name);
+            let advice = wait_for(program, taker, sync, giver);
             Some(format!(
-                "{} signals {}, which no task waits for: {}",
-                program.task_name(giver),
-                program.syncs[sync].name,
-                wait_for(program, taker, sync, giver)
+                "No task waits for {sync_name}, which {name} signals. {advice}"
             ))
         })
 }
 
-/// What orders two tasks, where it is not known which of them has to come first.
+/// What orders a task and one that probably comes after it.
 fn either(program: &Program<'_>, [one, two]: [TaskId; 2]) -> Option<String> {
-    let first = |giver, taker| {
+    let after = |giver, taker| {
         let sync = signal_of(program, giver)?;
-        Some(format!(
-            "If {} has to come first: {}",
-            program.task_name(giver),
-            wait_for(program, taker, sync, giver)
-        ))
+        Some(wait_for(program, taker, sync, giver))
     };
-    match (first(one, two), first(two, one)) {
-        (Some(one), Some(two)) => Some(format!("{one} {two}")),
-        (one, two) => one.or(two),
+    let name = program.task_name(two);
+    match (after(one, two), after(two, one)) {
+        (Some(first), Some(second)) => {
+            Some(format!("{first} If {name} has to come first: {second}"))
+        }
+        (Some(first), None) => Some(first),
+        (None, second) => second.map(|second| format!("If {name} has to come first: {second}")),
     }
 }
 
@@ -322,15 +324,16 @@ fn signal_of(program: &Program<'_>, task: TaskId) -> Option<SyncId> {
 /// Advice to let a task wait for what another one signals. Where the tasks of a program wait for one thing each, and this one does already, it
 /// needs a task of its own.
 fn wait_for(program: &Program<'_>, taker: TaskId, sync: SyncId, giver: TaskId) -> String {
-    let awaited = match value_after(program, sync) {
-        Some(value) => format!("{} ≥ {value}", program.syncs[sync].name),
-        None => format!(
-            "{} as {} raises it",
-            program.syncs[sync].name,
-            program.task_name(giver)
-        ),
+    let (name, taker_name) = (&program.syncs[sync].name, program.task_name(taker));
+    let value = value_after(program, sync, giver);
+    let awaited = match value {
+        Some(value) => format!("{name} ≥ {value}"),
+        None => format!("{name} as {} raises it", program.task_name(giver)),
     };
-    let (taker_name, waits) = (program.task_name(taker), program.waits(taker));
+    let waits = program.waits(taker);
+    if waits.iter().any(|wait| wait.sync == sync) {
+        return format!("Let {taker_name} wait for {awaited}: its wait for {name} ends too early.");
+    }
     let is_single = || {
         program
             .tasks
@@ -339,24 +342,36 @@ fn wait_for(program: &Program<'_>, taker: TaskId, sync: SyncId, giver: TaskId) -
     };
     match waits {
         [own] if is_single() => format!(
-            "let an instruction before {taker_name} wait for {awaited}: {taker_name} waits for {} already, and holds one wait.",
+            "Insert an instruction before {taker_name} that waits for {awaited}: {taker_name} itself waits for {}, and an instruction has one wait.",
             program.syncs[own.sync].name
         ),
-        _ => format!("let {taker_name} wait for {awaited}."),
+        _ => format!("Let {taker_name} wait for {awaited}."),
     }
 }
 
-/// What a counter holds after the only signal that changes it; `None` where there are several.
-fn value_after(program: &Program<'_>, sync: SyncId) -> Option<i64> {
+/// What a counter holds at least when a task has signalled; `None` where the tasks that raise it are not those of one queue, in order.
+fn value_after(program: &Program<'_>, sync: SyncId, giver: TaskId) -> Option<i64> {
     let SyncKind::Counter(counter) = &program.syncs[sync].kind else {
         return None;
     };
-    let added = |signal: &Signal| match signal.action {
-        Action::Add(of, n) if of == sync => Some(n),
-        _ => None,
-    };
-    let n = only(program.signals.iter().filter_map(added))?;
-    (n > 0).then(|| counter.initial.saturating_add(n))
+    let queue = program.tasks[giver].queue;
+    let mut value = counter.initial;
+    for (task, body) in program.tasks.iter_enumerated() {
+        for signal in program.signals(task) {
+            match signal.action {
+                Action::Add(of, n) if of == sync => {
+                    if n <= 0 || body.queue != queue {
+                        return None;
+                    }
+                    if task <= giver {
+                        value = value.saturating_add(n);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    Some(value)
 }
 
 /// The item of an iterator that has one.

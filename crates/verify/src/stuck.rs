@@ -124,7 +124,10 @@ impl<'c, 'p, 'a> Chain<'c, 'p, 'a> {
             .take_while(|t| *t != task)
             .find(|t| !self.order.ran(*t));
         if let Some(ahead) = ahead {
-            return Some((ahead, format!("stands behind {}", program.task_name(ahead))));
+            return Some((
+                ahead,
+                format!("is queued behind {}", program.task_name(ahead)),
+            ));
         }
         let waiting = |t: &TaskId| !self.order.ran(*t) && *t != task;
         let releaser = program.tasks.indices().filter(waiting).find(|t| {
@@ -165,7 +168,10 @@ impl<'c, 'p, 'a> Chain<'c, 'p, 'a> {
             .iter()
             .map(|s| s.task)
             .find(|t| program.tasks[*t].queue == queue && *t != task)?;
-        Some((next, format!("stands behind {}", program.task_name(next))))
+        Some((
+            next,
+            format!("is queued behind {}", program.task_name(next)),
+        ))
     }
 
     /// Tasks that wait for each other, each with the reason why it waits for the next.

@@ -21,7 +21,7 @@ static OPTIONS: &[OptionSpec] = &[
         name: "map",
         kind: OptionKind::File,
         value: "FILE.json",
-        help: "Time the program as mapped onto a fabric. The mapping is what `chipless map -o` writes",
+        help: "Mapping of the graph onto a fabric, by which it is timed. `chipless map -o` writes it",
         commands: &[
             "run", "debug", "check", "list", "report", "view", "diff", "iospec",
         ],

@@ -2,6 +2,7 @@
 
 use crate::capability::{Capabilities, Capability, Converts, Draws, ListsAssembly};
 use crate::failure::Failure;
+use crate::foreign;
 use crate::npy;
 use crate::options::{Input, OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Picture, Source, Target};
@@ -23,7 +24,7 @@ static OPTIONS: &[OptionSpec] = &[
         name: "network",
         kind: OptionKind::File,
         value: "FILE.json",
-        help: "Network of the schedule (front-end file), to compute values",
+        help: "Network of the schedule (front-end file): what its layers compute",
         commands: &[
             "run", "debug", "check", "list", "report", "view", "diff", "convert", "iospec",
         ],
@@ -165,7 +166,13 @@ fn schedule_beside(name: &str, options: &Options) -> Result<Option<Schedule>, Fa
 fn network(file: &Input, options: &Options) -> Result<Network, Failure> {
     chipless_gemini::unzip(&file.bytes, &options.limits)
         .and_then(|bytes| Network::read(&bytes, &options.limits))
-        .map_err(|finding| Failure::unreadable(&file.name, finding))
+        .map_err(|finding| match foreign::kind(&file.bytes) {
+            Some((kind, _)) if kind == foreign::ONNX => Failure::unreadable(
+                &file.name,
+                "expected a front-end file (JSON), found an ONNX model. Pass the file that `chipless schedule --network-out` wrote",
+            ),
+            _ => Failure::unreadable(&file.name, finding),
+        })
 }
 
 /// Reads assembly or a trace.

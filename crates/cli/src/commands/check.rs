@@ -6,7 +6,7 @@ use crate::gather::Gathered;
 use crate::options::TargetOptions;
 use crate::policy::PolicyOptions;
 use crate::terminal;
-use chipless::spu::iospec::{self, Expected};
+use chipless::spu::iospec::{self, Document, Expected};
 use chipless::{Checked, Options, Policy};
 use chipless_report::findings::{Checked as Shown, CodeCounts, FileReport, Report};
 use chipless_report::{github, gitlab, junit, sarif};
@@ -145,10 +145,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let options = arguments.options.load()?;
     let policy = arguments.policy.load()?;
-    let program = match &arguments.program {
-        Some(path) => Some(expected(path, &options)?),
-        None => None,
-    };
     let mut exit = Exit::Done;
     let mut finished = Vec::new();
     let mut left_out = 0;
@@ -166,7 +162,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         {
             return Err(Failure::unreadable(path.display(), error));
         }
-        let file = check(path, &options, &policy, program.as_deref())?;
+        let file = check(path, &options, &policy, arguments.program.as_deref())?;
         exit = exit.max(file.exit);
         if arguments.diff {
             continue;
@@ -258,11 +254,12 @@ fn fix(path: &Path, options: &Options, policy: &Policy, diff: bool) -> Result<()
     Ok(())
 }
 
-/// What a program says of its inputs and outputs.
-fn expected(path: &Path, options: &Options) -> Result<Vec<Expected>, Failure> {
+/// What a program says of its inputs and outputs, over as many elements as a contract has.
+fn expected(path: &Path, options: &Options, contract: &Document) -> Result<Vec<Expected>, Failure> {
     let name = path.display().to_string();
     let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-    let options = super::drive::for_program(options, &name, &bytes);
+    let mut options = super::drive::for_program(options, &name, &bytes);
+    options.data.shapes = super::drive::shapes(contract);
     chipless::with_behind(&name, &bytes, &options, |behind| Ok(behind.expected))
 }
 
@@ -270,7 +267,7 @@ fn check(
     path: &Path,
     options: &Options,
     policy: &Policy,
-    program: Option<&[Expected]>,
+    program: Option<&Path>,
 ) -> Result<Finished, Failure> {
     let path_shown = path.display().to_string();
     let bytes = match files::open(path) {
@@ -312,12 +309,13 @@ fn against(
     name: &str,
     bytes: &[u8],
     options: &Options,
-    program: &[Expected],
+    program: &Path,
 ) -> Result<Vec<chipless_model::Finding>, Failure> {
     let rules = chipless::rule_set(options);
     match chipless::spu::File::read(bytes, rules, &options.limits) {
         Ok(chipless::spu::File::Contract(document)) => {
-            Ok(iospec::against(&document, rules, program))
+            let expected = expected(program, options, &document)?;
+            Ok(iospec::against(&document, rules, &expected))
         }
         Ok(_) => Err(Failure::misuse(
             "--program",

@@ -90,7 +90,7 @@ In words, a step a line: `write B=1,2,3 C=c.npy`, `read`, `reset`; by hand and f
 come, and `quit`. `read` takes everything that is ready, and no names. A script is read to its end before its first step is taken; from standard input without --script, a line that cannot be \
 understood is a step that failed, and the next one is taken.
 
-JSON is `{steps: [{ok, error, code, expected, fired, outputs, values, wire}]}`.
+Long arrays are cut short in the text; --json has all elements, as `{steps: [{ok, error, code, expected, fired, outputs, values, wire}]}`.
 
 Exit status: 0 every step was in order, 1 one was not, 2 a file cannot be used or the command was misused.";
 
@@ -177,10 +177,7 @@ fn with_program(
     let name = path.display().to_string();
     let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
     let mut options = for_program(options, &name, &bytes);
-    let lengths = document.inputs.iter();
-    options.data.lengths = lengths
-        .filter_map(|input| Some((input.varname.clone(), u64::try_from(input.length).ok()?)))
-        .collect();
+    options.data.shapes = shapes(document);
     chipless::with_behind(&name, &bytes, &options, |behind| {
         let differ = |text: String| Failure::unreadable(arguments.spec.display(), text);
         if arguments.quantize {
@@ -200,6 +197,14 @@ fn with_program(
             .map_err(|violation| differ(violation.to_string()))?;
         Driver::new(arguments, document, session, encoding).run()
     })
+}
+
+/// The shapes of a contract's inputs by their names.
+pub(super) fn shapes(document: &Document) -> HashMap<String, Vec<u64>> {
+    let inputs = document.inputs.iter();
+    inputs
+        .filter_map(|input| Some((input.varname.clone(), input.shape()?)))
+        .collect()
 }
 
 /// The options for a program: those of contracts are none of other targets.

@@ -9,6 +9,7 @@ use chipless_report::why::{self, Ranked, WhatIf};
 use chipless_sim::{Outcome, TimingOnly, Verified};
 use clap::Args;
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 
 /// What a program takes with a change of the machine or of itself; `None` where it does not come to its end.
 fn latency(opened: &Opened, options: &Options, change: &str) -> Result<Option<Time>, Failure> {
@@ -55,7 +56,13 @@ fn remove(program: &mut Program<'_>, name: &str) -> Result<(), Failure> {
     }
     if meant.is_empty() {
         let layers = why::layers(program, &attribution);
-        let text = if layers.is_empty() {
+        let operations = program.tasks.indices();
+        let operations = operations.map(|task| program.kernel(task).operation());
+        let operations: BTreeSet<String> = operations.map(Into::into).collect();
+        let hint = suggest::hint(name, operations.iter().map(String::as_str));
+        let text = if !hint.is_empty() {
+            format!("expected a layer or an operation of the program, found \"{name}\"{hint}")
+        } else if layers.is_empty() {
             format!(
                 "expected an operation of the program, found \"{name}\". Its tasks have no layers: compile it with PERF_COUNT=YES, or pass the compiler's schedule trace with --names"
             )
@@ -115,8 +122,11 @@ impl Changes {
             let latency = latency(opened, options, change).map_err(|failure| match failure {
                 Failure::Plain(mut plain) if plain.subject == "--set" => {
                     "--what-if".clone_into(&mut plain.subject);
-                    let hint = suggest::hint(key, OF_PROGRAMS);
-                    plain.message.push_str(&hint);
+                    plain.message += &if OF_PROGRAMS.contains(&key) {
+                        ", such as tiles=6, precision=int8 or without=LAYER".to_owned()
+                    } else {
+                        suggest::hint(key, OF_PROGRAMS)
+                    };
                     Failure::Plain(plain)
                 }
                 failure => failure,

@@ -5,6 +5,7 @@ mod samples;
 mod told;
 
 use crate::failure::{Exit, Failure};
+use crate::options::NO_MESH;
 use crate::output::OutputOptions;
 use crate::{files, terminal};
 use chipless::FailureKind;
@@ -28,7 +29,10 @@ use told::Told;
 
 /// Schedule a network (ONNX) on a mesh of cores.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    override_usage = "chipless schedule [OPTIONS] --machine <M.json|meshCxR> --output <FILE.json> <NET>"
+)]
 pub(crate) struct Arguments {
     /// The network: ONNX, or a front-end file (JSON).
     #[arg(value_name = "NET")]
@@ -362,7 +366,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let done = answer(arguments, &report)?;
     if !arguments.answer.is_json() {
-        terminal::print(&told::next(arguments, output))?;
+        terminal::print(&told::next(arguments, output, lowered.as_ref()))?;
     }
     Ok(done)
 }
@@ -424,8 +428,7 @@ fn threads(arguments: &Arguments) -> usize {
 fn machine(path: &Path) -> Result<Machine, Failure> {
     let ready_made = path.to_str().and_then(mesh::file);
     if ready_made.is_none() && !path.exists() && path != Path::new("-") {
-        let text = "expected a mesh by name, such as mesh4x4 (at most 4096 cores), or a machine file (JSON); there is no such file";
-        return Err(Failure::unreadable(path.display(), text));
+        return Err(Failure::unreadable(path.display(), NO_MESH));
     }
     let text = ready_made.map_or_else(|| files::read_text(path), Ok)?;
     let (machine, unknown) =
@@ -483,7 +486,9 @@ fn network(arguments: &Arguments, batch: i64) -> Result<Front, Failure> {
     let beside = |name: &str| beside(path, name);
     let (front, note) = reading.read(&bytes, &beside).map_err(|error| {
         match chipless::kind_of(&path.to_string_lossy(), &bytes) {
-            Some(found) => wrong(&format_args!("expected an ONNX model, found {found}")),
+            Some(found) => wrong(&format_args!(
+                "expected an ONNX model or a front-end file (JSON), found {found}"
+            )),
             None => wrong(&error),
         }
     })?;

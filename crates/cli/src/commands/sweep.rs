@@ -114,7 +114,7 @@ Examples:
   chipless sweep --merge part*.parquet -o results.parquet      the same file as without shards
   chipless sweep plan.yaml -o results.csv --pareto latency_ns,moved_bytes --svg front.svg
 
-A sweep that was stopped goes on where it was when the same command is given again. docs/sweeps.md explains plans and shards.
+To continue a sweep that was stopped, give the same command again. docs/sweeps.md explains plans and shards.
 
 Exit status: 0 all runs were made (what went wrong in one is in its row), 2 the plan cannot be used.";
 

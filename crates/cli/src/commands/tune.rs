@@ -13,7 +13,11 @@ use std::path::PathBuf;
 
 /// Schedule networks on many machines; one row per point.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    override_usage = "chipless tune [OPTIONS] --space <SPACE.yaml> --output <FILE.parquet|.csv> <NET.onnx>...\n       \
+                      chipless tune [OPTIONS] --merge --output <FILE.parquet|.csv> <SHARD>..."
+)]
 pub(crate) struct Arguments {
     /// The networks (ONNX); with --merge, the files of shards.
     #[arg(required = true, value_name = "NET.onnx")]
@@ -68,7 +72,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // A shard has no front: its points are few of many.
     if !names.is_empty() && sharded.is_whole() {
         let front = pareto(&results, &names, Some("network"))?;
-        terminal::print(&front.text(&results))?;
+        let (shown, all) = (front.rows().count(), results.rows() - results.failed());
+        let title = format!(
+            "{shown} of {all} points, which no other beats in all of {}:\n",
+            names.join(", ")
+        );
+        terminal::print(&(title + &front.text(&results)))?;
         if let Some(path) = &arguments.svg {
             files::write(path, &[front.svg().as_bytes()])?;
         }

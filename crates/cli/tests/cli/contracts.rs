@@ -277,3 +277,32 @@ fn a_contract_says_that_data_decide_a_length() {
         "{code} {err}"
     );
 }
+
+/// Rows within rows: a contract has the shape of its inputs in its comments, and `drive` computes what `run` does.
+#[test]
+fn a_stated_stream_is_driven_in_the_loops_of_its_contract() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let mut bytes =
+        chipless::npy::write_header(chipless_model::ElementType::UInt64, &[2, 3, 1]).unwrap();
+    bytes.extend((1..=6u64).flat_map(u64::to_le_bytes));
+    std::fs::write(path("cell.npy"), bytes).unwrap();
+    let (program, contract) = ("fixtures/dsa/row_sums.dfg", path("sums.yaml"));
+    let given = format!("cell={}", path("cell.npy"));
+    done(&["iospec", program, "--input", &given, "-o", &contract]);
+    let text = std::fs::read_to_string(&contract).unwrap();
+    // The place in the loops decides what comes out, not the data.
+    assert!(!text.contains("length_depends_on_data"), "{text}");
+    let script = path("steps.yaml");
+    std::fs::write(
+        &script,
+        "- write: {cell: [1, 2, 3, 4, 5, 6]}\n- read: true\n",
+    )
+    .unwrap();
+    let drive = ["drive", &contract, "--program", program, "--json"];
+    let driven = json_of(&[&drive[..], &["--script", &script]].concat());
+    assert_eq!(driven["steps"][1]["values"]["sum"], json!([6, 15]));
+    // The program fits the contract, whatever number of rows it has.
+    let (code, out, _) = run(&["check", &contract, "--program", program]);
+    assert!(code == 0 && !out.contains("program-length"), "{out}");
+}

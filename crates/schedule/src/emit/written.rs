@@ -44,6 +44,19 @@ pub(crate) enum Placement {
 }
 
 impl Written {
+    /// How integers stand for the numbers of each input and each output, by the names that the schedule has; nothing for half precision.
+    pub fn stored(&self) -> [Vec<(&str, Quantisation)>; 2] {
+        if self.bits != 8 {
+            return [Vec::new(), Vec::new()];
+        }
+        let inputs = self.inputs.iter().zip(&self.stored_inputs);
+        let outputs = self.stored_outputs.iter();
+        [
+            inputs.map(|(name, how)| (name.as_str(), *how)).collect(),
+            outputs.map(|(name, how)| (name.as_str(), *how)).collect(),
+        ]
+    }
+
     /// The network that a file describes.
     ///
     /// # Errors

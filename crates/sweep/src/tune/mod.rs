@@ -123,10 +123,13 @@ fn open(space: &Space, name: &str, files: &AnyFiles) -> Result<(Ready, Vec<u8>),
         let found = files.open(&path.to_string_lossy()).ok();
         Some(found?.to_vec())
     };
-    let (front, _) = space
-        .reading
-        .read(&bytes, &beside)
-        .map_err(|error| wrong(&error))?;
+    let (front, _) =
+        space.reading.read(&bytes, &beside).map_err(|error| {
+            match chipless::kind_of(name, &bytes) {
+                Some(found) => wrong(&format_args!("expected an ONNX model, found {found}")),
+                None => wrong(&error),
+            }
+        })?;
     let written = Written::of(&front, space.reading.batch, false).map_err(|e| wrong(&e))?;
     let ready = Ready {
         name: name.to_owned(),

@@ -418,18 +418,28 @@ impl Graph {
             })
     }
 
-    /// Whether values decide which results count, so that how many rows come out is not known before a run.
+    /// Whether values decide which results count, so that how many rows come out is not known before a run. The place of a stream in its
+    /// loops, which a stated port tells, is none.
     pub fn counts_by_values(&self) -> bool {
-        self.nodes.iter().any(|node| {
-            let NodeKind::Instruction(instruction) = &node.kind else {
-                return false;
-            };
-            instruction.control.is_some()
-                || instruction.self_control.is_some()
-                || node
-                    .operands
-                    .iter()
-                    .any(|operand| matches!(operand.role, Role::Predicate | Role::InversePredicate))
+        let is_state = |edge: &EdgeId| {
+            let edge = &self.edges[*edge];
+            let source = &self.nodes[edge.source].kind;
+            edge.value == 0 && matches!(source, NodeKind::Input(port) if port.stated)
+        };
+        let decides = |operand: &Operand| {
+            let decides = [Role::Control, Role::Predicate, Role::InversePredicate];
+            decides.contains(&operand.role)
+                && match &operand.source {
+                    Source::Edges(edges) => !edges.iter().all(is_state),
+                    Source::Constant(_) => false,
+                    Source::Register(_) => true,
+                }
+        };
+        self.nodes.iter().any(|node| match &node.kind {
+            NodeKind::Instruction(instruction) => {
+                instruction.self_control.is_some() || node.operands.iter().any(decides)
+            }
+            _ => false,
         })
     }
 

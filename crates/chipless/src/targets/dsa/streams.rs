@@ -36,7 +36,9 @@ impl Streams {
             .iter()
             .map(|(name, file)| give(name, file))
             .collect::<Result<_, _>>()?;
-        given.extend(of_length(graph, options));
+        let named = |array: &Given<'_>| files.iter().any(|(name, _)| *name == array.name);
+        let shaped = of_shape(graph, options).into_iter();
+        given.extend(shaped.filter(|array| !named(array)));
         let mut failed = None;
         let mut fill = |element, index, bytes: &mut [u8]| {
             if let Err(error) = random::fill(element, options.data.seed, index, 0, bytes) {
@@ -113,20 +115,23 @@ fn open(graph: &Graph, options: &Options) -> Result<Vec<(String, File)>, Failure
     Ok(files)
 }
 
-/// Zeros for inputs of which only the length is known, in whole rows.
-fn of_length(graph: &Graph, options: &Options) -> Vec<Given<'static>> {
+/// Zeros for inputs of which only the shape is known. A shape of one number is rows of all lanes, where loops within loops do not matter.
+fn of_shape(graph: &Graph, options: &Options) -> Vec<Given<'static>> {
+    let has_loops = graph.inputs().any(|(.., port)| port.stated);
     let zeros = |(_, node, port): (_, &Vertex, &Port)| {
-        let (length, lanes) = (
-            *options.data.lengths.get(&*node.name)?,
-            u64::from(port.lanes),
-        );
-        let bytes = length.checked_mul(u64::from(port.width / 8))?;
-        let fits =
-            length > 0 && length.is_multiple_of(lanes) && bytes <= options.limits.memory_bytes;
+        let (shape, lanes) = (options.data.shapes.get(&*node.name)?, u64::from(port.lanes));
+        let shape = match shape.as_slice() {
+            [length] if !has_loops && length.is_multiple_of(lanes) => vec![length / lanes, lanes],
+            [_] => return None,
+            loops => loops.to_vec(),
+        };
+        let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?;
+        let bytes = elements.checked_mul(u64::from(port.width / 8))?;
+        let fits = (1..=options.limits.memory_bytes).contains(&bytes);
         fits.then(|| Given {
             name: node.name.clone(),
             element: unsigned(port.width),
-            shape: vec![length / lanes, lanes],
+            shape,
             bytes: vec![0; bytes as usize].into(),
         })
     };

@@ -2,8 +2,10 @@
 
 use super::{Arguments, Dialect};
 use crate::terminal;
+use chipless_schedule::emit::Written;
 use chipless_schedule::model::Objective;
 use chipless_schedule::search::Progress;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// What is said while the search runs: the best so far by each measure. The search begins anew several times, so the one that it is at may be worse.
@@ -53,7 +55,7 @@ impl Told {
 }
 
 /// The files that were written, and how to run them.
-pub(super) fn next(arguments: &Arguments, output: &Path) -> String {
+pub(super) fn next(arguments: &Arguments, output: &Path, written: Option<&Written>) -> String {
     let option = |name: &str, path: &Option<PathBuf>| {
         let given = path.as_ref();
         given.map_or_else(String::new, |path| format!(" --{name} {}", path.display()))
@@ -61,9 +63,10 @@ pub(super) fn next(arguments: &Arguments, output: &Path) -> String {
     let is_whole = arguments.network_out.is_some() && arguments.weights_out.is_some();
     let values = match (arguments.dialect, is_whole) {
         (Dialect::Set, _) => return format!("written: {}\n", output.display()),
-        (Dialect::Spec, true) => "",
+        (Dialect::Spec, true) => written.map_or_else(String::new, encodings),
         (Dialect::Spec, false) => {
             "for its values, schedule again with --network-out net.json --weights-out weights\n"
+                .to_owned()
         }
     };
     format!(
@@ -73,4 +76,31 @@ pub(super) fn next(arguments: &Arguments, output: &Path) -> String {
         option("network", &arguments.network_out),
         option("weights", &arguments.weights_out),
     )
+}
+
+/// What the integers of inputs and outputs stand for.
+fn encodings(written: &Written) -> String {
+    let [inputs, outputs] = written.stored();
+    let zero = |zero: f64| match zero {
+        zero if zero < 0.0 => format!(" - {}", -zero),
+        zero => format!(" + {zero}"),
+    };
+    let mut text = String::new();
+    for (name, how) in inputs {
+        let offset = zero(how.zero);
+        let _ = writeln!(
+            text,
+            "  --input {name}=FILE.npy: int8, round(x / {}){offset}",
+            how.scale as f32
+        );
+    }
+    for (name, how) in outputs {
+        let offset = zero(-how.zero);
+        let _ = writeln!(
+            text,
+            "  output {name}: x = ({name}{offset}) * {}",
+            how.scale as f32
+        );
+    }
+    text
 }

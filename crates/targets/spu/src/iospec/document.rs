@@ -81,6 +81,24 @@ pub struct Vector {
 pub(super) const VARIES: &str = "length_depends_on_data";
 
 impl Vector {
+    /// Its shape: that of its comments where it has as many elements, or else its length; `None` where that is no length.
+    pub fn shape(&self) -> Option<Vec<u64>> {
+        let length = u64::try_from(self.length).ok()?;
+        let said = self.fields.get("comments").and_then(|comments| {
+            let yaml::Value::List(extents) = &comments.get("shape")?.value else {
+                return None;
+            };
+            let extents = extents.iter().map(|extent| match extent.value {
+                yaml::Value::Integer(n) => u64::try_from(n).ok(),
+                _ => None,
+            });
+            extents.collect::<Option<Vec<u64>>>()
+        });
+        let count = |shape: &Vec<u64>| shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
+        let fitting = said.filter(|shape| count(shape) == Some(length));
+        Some(fitting.unwrap_or_else(|| vec![length]))
+    }
+
     /// Whether its length is that of one run, and the data decide it.
     pub fn varies(&self) -> bool {
         let comments = self.fields.get("comments");
