@@ -81,26 +81,27 @@ pub(super) fn next(arguments: &Arguments, output: &Path, written: Option<&Writte
 /// What the integers of inputs and outputs stand for.
 fn encodings(written: &Written) -> String {
     let [inputs, outputs] = written.stored();
-    let zero = |zero: f64| match zero {
-        zero if zero < 0.0 => format!(" - {}", -zero),
-        zero => format!(" + {zero}"),
+    let offset = |by: f64| match by {
+        by if by < 0.0 => format!(" - {}", -by),
+        by if by > 0.0 => format!(" + {by}"),
+        _ => String::new(),
     };
     let mut text = String::new();
     for (name, how) in inputs {
-        let offset = zero(how.zero);
+        let (scale, zero) = (how.scale as f32, offset(how.zero));
         let _ = writeln!(
             text,
-            "  --input {name}=FILE.npy: int8, round(x / {}){offset}",
-            how.scale as f32
+            "  --input {name}=FILE.npy: int8, round(x / {scale}){zero}"
         );
     }
     for (name, how) in outputs {
-        let offset = zero(-how.zero);
-        let _ = writeln!(
-            text,
-            "  output {name}: x = ({name}{offset}) * {}",
-            how.scale as f32
-        );
+        let (scale, zero) = (how.scale as f32, offset(-how.zero));
+        let stored = if zero.is_empty() {
+            name.to_owned()
+        } else {
+            format!("({name}{zero})")
+        };
+        let _ = writeln!(text, "  output {name}: x = {stored} * {scale}");
     }
     text
 }
