@@ -1,6 +1,6 @@
 //! A verified program gives the same bytes in every order that it allows: all fixtures, in orders of several seeds.
 
-use chipless_model::{Limits, Program, Role, Storage};
+use chipless_model::{Kind, Limits, Program, Role, Storage};
 use chipless_sim::{Functional, Order, Verified, run_in};
 use std::path::PathBuf;
 
@@ -22,12 +22,16 @@ fn fixtures(target: &str, file: &str) -> Vec<PathBuf> {
 fn outputs(name: &str, program: &Program<'_>, order: Order) -> Vec<Vec<u8>> {
     let mut storage = Storage::new(program, &Limits::default()).expect("memory");
     for port in &program.interface.inputs {
-        // Small enough to be numbers in every format.
-        storage
-            .bytes_mut(port.buffer)
-            .iter_mut()
-            .enumerate()
-            .for_each(|(i, byte)| *byte = (i * 37 % 61) as u8);
+        // Small enough to be numbers in every format, and rows of a table.
+        let size = (port.element.bits() / 8).max(1) as usize;
+        let is_index = port.element.kind() != Kind::Float && size > 1;
+        for (i, byte) in storage.bytes_mut(port.buffer).iter_mut().enumerate() {
+            *byte = match i % size {
+                0 if is_index => (i / size % 31) as u8,
+                _ if is_index => 0,
+                _ => (i * 37 % 61) as u8,
+            };
+        }
     }
     let end = run_in(
         &Verified::assume(program),
