@@ -113,10 +113,10 @@ impl iospec::Behind for Runs<'_> {
             let bits = ports[index].element.bits();
             let name = &vector.varname;
             if u64::try_from(vector.length) != Ok(elements) && !vector.varies() {
-                let advice = if self.own && vector.side == iospec::Side::Output {
-                    VARIES
-                } else {
-                    ""
+                let advice = match vector.side {
+                    _ if !self.own => "",
+                    iospec::Side::Output => VARIES,
+                    iospec::Side::Input => IN_LOOPS,
                 };
                 return Err(format!(
                     "expected {elements} elements of `{name}` as the program has them, found {}{advice}",
@@ -253,6 +253,9 @@ fn run(
     }
     Ok(())
 }
+
+/// What to do about a length that is not one of whole rows.
+const IN_LOOPS: &str = ". Give the contract the shape of the input: `comments: {shape: [rows, lanes]}`, or `[outer, inner, lanes]`";
 
 /// What to do about a length that data decide.
 const VARIES: &str = ". If the data decide how many come, say so in the contract: `comments: {length_depends_on_data: true}`";

@@ -87,10 +87,26 @@ pub(crate) fn slot(
         line.word("byte")?;
         bytes.push(byte_at(line)?);
     }
+    let said = slot.head.events;
     for (at, value) in bytes {
+        if slot.bytes_mut()[at] != value && is_said(said, at) {
+            return Err(line.error(format!(
+                "`byte[{at:#04x}]={value:#04x}` is another semaphore, mode or value than that of the wait or signal before it: remove the byte"
+            )));
+        }
         slot.bytes_mut()[at] = value;
     }
     Ok(slot)
+}
+
+/// Whether a byte of a slot is what a wait or a signal of the line says.
+fn is_said(events: Events, at: usize) -> bool {
+    match at {
+        0x04 | 0x05 => events.wait_mode != 0,
+        0x06 | 0x07 => events.update_mode != 0,
+        0x08..0x0c => events.value.get() != 0,
+        _ => false,
+    }
 }
 
 /// `[0x26]=0x12`: one byte of the slot, whatever stands there.
@@ -354,7 +370,7 @@ fn events(slot: &mut Slot, is_raw: bool, line: &mut Line<'_>) -> Result<(), Asse
         }
         if line.rest().starts_with("$S[") {
             return Err(line.error(
-                "an instruction has one wait and one signal: put a further wait into an EVENT_SEMAPHORE in front of it",
+                "an instruction has one wait and one signal, the wait first: put a further wait into an EVENT_SEMAPHORE in front of it",
             ));
         }
         return Ok(());
@@ -600,6 +616,11 @@ mod tests {
                 "NOP $S[1]>=1 $S[2]>=2 $S[3]>=3",
                 23,
                 "an instruction has one wait and one signal",
+            ),
+            (
+                "NOP $S[5]>=3 byte[0x05]=0x05 byte[0x08]=0x04",
+                45,
+                "`byte[0x08]=0x04` is another",
             ),
         ] {
             let error = parse(text).expect_err(text);

@@ -152,9 +152,13 @@ pub fn compare(prepared: &Prepared<'_>, schedule: &str) -> Result<Comparison, St
         outputs.push(difference(called, &real, expected));
     }
     let bounds = front.bits() == 8;
-    let layers = front.network.layers.iter().map(|layer| &layer.name);
+    let layers = front.network.layers.iter().zip(&front.operations);
     let layers = layers
-        .filter_map(|name| loss(name, coarse.get(name)?, precise.get(name)?, bounds))
+        .filter_map(|(layer, operation)| {
+            let name = &layer.name;
+            let zero = operation.output.map(|stored| stored.zero);
+            loss(name, coarse.get(name)?, (precise.get(name)?, zero), bounds)
+        })
         .collect();
     Ok(Comparison { outputs, layers })
 }
@@ -186,7 +190,12 @@ fn difference(name: &str, found: &[f64], expected: &[f64]) -> Difference {
 }
 
 /// Whether a layer's result, as stored, has too few values or is cut off.
-fn loss(name: &str, stored: &[f64], precise: &[f64], is_integer: bool) -> Option<Loss> {
+fn loss(
+    name: &str,
+    stored: &[f64],
+    (precise, zero): (&[f64], Option<f64>),
+    is_integer: bool,
+) -> Option<Loss> {
     let levels = |values: &[f64], most: usize| {
         let mut seen = HashSet::new();
         for value in values {
@@ -212,6 +221,10 @@ fn loss(name: &str, stored: &[f64], precise: &[f64], is_integer: bool) -> Option
             let (least, most) = sizes().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
                 (a.min(v), b.max(v))
             });
+            // Where the end stands for zero, what is below it is what a ReLU bounds, whichever of the two does it.
+            if zero == Some(end) && most * end.signum() >= 0.0 && least * end.signum() >= 0.0 {
+                continue;
+            }
             // What an activation bounds is the same number for all; what the type cuts off is not.
             if most - least > 0.1 * least.abs().max(most.abs()) {
                 saturated += pairs().count();

@@ -209,7 +209,19 @@ fn in_ring(program: &Program<'_>, ring: &[(TaskId, String)]) -> Finding {
         .first()
         .map(|(task, _)| program.place(*task))
         .unwrap_or_default();
-    let finding = rules::DEADLOCK.at(place, message);
+    let mut finding = rules::DEADLOCK.at(place, message);
+    let waits = ring.iter().filter_map(|(task, _)| {
+        let wait = program.waits(*task).first()?;
+        let (name, condition) = (program.task_name(*task), condition(program, wait));
+        Some(format!("{name} for {condition}"))
+    });
+    let waits: Vec<String> = waits.take(RELATED).collect();
+    if !waits.is_empty() {
+        let waits = waits.join(", ");
+        finding = finding.hint(format!(
+            "Remove one of these waits, or give its signal earlier: {waits}."
+        ));
+    }
     ring.iter()
         .take(RELATED)
         .fold(finding, |finding, (task, why)| {

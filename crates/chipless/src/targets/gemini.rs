@@ -24,7 +24,7 @@ static OPTIONS: &[OptionSpec] = &[
         name: "network",
         kind: OptionKind::File,
         value: "FILE.json",
-        help: "Network of the schedule (front-end file): what its layers compute",
+        help: "Network of the schedule (front-end file)",
         commands: &[
             "run", "debug", "check", "list", "report", "view", "diff", "convert", "iospec",
         ],

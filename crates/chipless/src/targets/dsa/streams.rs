@@ -115,13 +115,12 @@ fn open(graph: &Graph, options: &Options) -> Result<Vec<(String, File)>, Failure
     Ok(files)
 }
 
-/// Zeros for inputs of which only the shape is known. A shape of one number is rows of all lanes, where loops within loops do not matter.
+/// Zeros for inputs of which only the shape is known. A shape of one number is rows of all lanes in one loop.
 fn of_shape(graph: &Graph, options: &Options) -> Vec<Given<'static>> {
-    let has_loops = graph.inputs().any(|(.., port)| port.stated);
     let zeros = |(_, node, port): (_, &Vertex, &Port)| {
         let (shape, lanes) = (options.data.shapes.get(&*node.name)?, u64::from(port.lanes));
         let shape = match shape.as_slice() {
-            [length] if !has_loops && length.is_multiple_of(lanes) => vec![length / lanes, lanes],
+            [length] if length.is_multiple_of(lanes) => vec![length / lanes, lanes],
             [_] => return None,
             loops => loops.to_vec(),
         };
