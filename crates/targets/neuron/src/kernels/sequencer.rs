@@ -121,7 +121,7 @@ impl Known {
                 }
             }
             // What is not executed may write registers, or go back to where they held something else.
-            _ if Opcode::of(slot.head.opcode).is_none_or(|o| o.support == Support::Listed) => {
+            _ if slot.support() == Support::Listed => {
                 *self = Known::default();
             }
             _ => {}

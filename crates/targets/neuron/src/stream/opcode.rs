@@ -365,7 +365,15 @@ impl Slot {
     /// What is done with it: what has no name is listed.
     pub fn support(&self) -> Support {
         self.opcode()
+            .filter(|_| !self.exchanges_nothing())
             .map_or(Support::Listed, |opcode| opcode.support)
+    }
+
+    /// An exchange of one core, or of no partitions: what it means is not public.
+    fn exchanges_nothing(&self) -> bool {
+        const EXCHANGE: u8 = 0xbf;
+        let [cores, channels] = [self.bytes()[0x20], self.bytes()[0x21]];
+        self.head.opcode == EXCHANGE && (cores == 0 || channels == 0)
     }
 
     /// The format of its opcode.
@@ -378,6 +386,7 @@ impl Slot {
     /// The slot with the format of its opcode.
     pub fn decode(&self) -> Instruction<'_> {
         self.opcode()
+            .filter(|_| !self.exchanges_nothing())
             .map_or(FormatId::Raw, |opcode| opcode.format)
             .view(self)
     }

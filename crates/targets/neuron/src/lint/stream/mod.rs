@@ -122,7 +122,7 @@ impl<'c, 'a> Check<'c, 'a> {
             if before >= self.most {
                 return;
             }
-            let support = slot.opcode().map(|o| o.support);
+            let support = slot.support();
             for (rule, message) in legal::check(
                 slot,
                 self.room.engine,
@@ -133,18 +133,15 @@ impl<'c, 'a> Check<'c, 'a> {
                 self.report(rule, index, message);
             }
             match support {
-                None | Some(Support::Listed) => {
+                Support::Listed => {
                     listed.entry(slot.head.opcode).or_insert((index, 0)).1 += 1;
                 }
-                Some(Support::Executed | Support::NoEffect) => {
+                Support::Executed | Support::NoEffect => {
                     self.slot(index, (slot, setup), &operands);
                 }
             }
             if is_new {
-                is_clean.push(
-                    self.findings.len() == before
-                        && !matches!(support, None | Some(Support::Listed)),
-                );
+                is_clean.push(self.findings.len() == before && support != Support::Listed);
             }
         }
         self.groups(slots);
