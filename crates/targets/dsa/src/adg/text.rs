@@ -31,6 +31,7 @@ const DELAY_DEPTH: u32 = 8;
 const REGISTERS: u32 = 8;
 const PORT_DEPTH: u32 = 2;
 
+/// Headings of its parts.
 const SECTIONS: [&str; 4] = ["[fu-model]", "[switch-model]", "[sub-model]", "[io-model]"];
 
 /// Whether a file is a text model.
@@ -140,7 +141,7 @@ fn parse(text: &str) -> Result<Model<'_>, Error> {
             _ => {}
         }
     }
-    model.note_extra()?;
+    model.note_extra();
     Ok(model)
 }
 
@@ -266,14 +267,7 @@ impl<'t> Model<'t> {
     }
 
     /// Types of a layout that is larger than the mesh.
-    fn note_extra(&mut self) -> Result<(), Error> {
-        if self.rows.is_empty() && self.width == 0 && !self.types.is_empty() {
-            let count = self.types.len();
-            let message = format!(
-                "the file lists {count} types of elements and no mesh: it describes elements to a hardware generator, not a fabric"
-            );
-            return Err(Box::new(rules::UNSUPPORTED.at(Place::file(), message)));
-        }
+    fn note_extra(&mut self) {
         let wide = self
             .rows
             .iter()
@@ -293,7 +287,6 @@ impl<'t> Model<'t> {
             let place = Place::file().at(format!("line {line}"));
             self.findings.push(rules::EXTRA_TYPES.at(place, message));
         }
-        Ok(())
     }
 
     fn is_shared(&self, x: u32, y: u32) -> bool {
@@ -351,6 +344,13 @@ impl<'t> Model<'t> {
 
     fn fabric(&self) -> Result<Adg, Error> {
         let (w, h) = (self.width, self.height);
+        if self.rows.is_empty() && w == 0 && !self.types.is_empty() {
+            let count = self.types.len();
+            let message = format!(
+                "the file lists {count} types of elements and no mesh: it describes elements to a hardware generator, not a fabric"
+            );
+            return Err(Box::new(rules::UNSUPPORTED.at(Place::file(), message)));
+        }
         if w == 0 || h == 0 {
             return Err(error(
                 1,

@@ -369,7 +369,8 @@ impl Slot {
             .map_or(Support::Listed, |opcode| opcode.support)
     }
 
-    /// An exchange of one core, or of no partitions: what it means is not public.
+    /// Whether it is a `SB2SB_COLLECTIVE` of one core, or of no partitions (bytes 0x20 and 0x21 of its format): what that means is not
+    /// public, so it is listed as it stands.
     fn exchanges_nothing(&self) -> bool {
         const EXCHANGE: u8 = 0xbf;
         let [cores, channels] = [self.bytes()[0x20], self.bytes()[0x21]];
