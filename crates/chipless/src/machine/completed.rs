@@ -1,6 +1,6 @@
 //! Machine files that were written for an earlier version: what they lack is what the machine file that comes with Chipless says.
 
-use super::{Figure, comments, figures, value};
+use super::{Figure, comments, figures, keys, value};
 use crate::suggest;
 use crate::target::Target;
 use crate::targets::TARGETS;
@@ -48,13 +48,22 @@ pub fn completed(text: &str, own: &str) -> Completed {
         value(&machine, key).is_some()
             || before.is_some_and(|(_, before)| value(&machine, before).is_some())
     };
+    // Most files lack nothing, and every run of a sweep reads one: units and sources are looked for only where they are needed.
+    let known: toml::Table = toml::from_str(own).unwrap_or_default();
+    let all = known.iter().flat_map(|(name, value)| keys(name, value));
+    found.defaulted = all
+        .filter(|key| key.contains('.') && !leniency.is_open(key) && !is_there(key))
+        .collect();
+    if found.defaulted.is_empty() {
+        return found;
+    }
     let said = comments(own);
     let mut lines: BTreeMap<String, String> = BTreeMap::new();
     for Figure { key, value, .. } in figures(own) {
         let Some((section, name)) = key.rsplit_once('.') else {
             continue;
         };
-        if leniency.is_open(&key) || is_there(&key) {
+        if !found.defaulted.contains(&key) {
             continue;
         }
         let remark = said.get(&key).or_else(|| said.get(section));
@@ -63,10 +72,6 @@ pub fn completed(text: &str, own: &str) -> Completed {
         });
         let lines = lines.entry(section.to_owned()).or_default();
         lines.push_str(&format!("{remark}{name} = {value}\n"));
-        found.defaulted.insert(key);
-    }
-    if found.defaulted.is_empty() {
-        return found;
     }
     let mut whole = String::new();
     for line in text.lines() {
