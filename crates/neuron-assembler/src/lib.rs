@@ -17,16 +17,19 @@
 mod address;
 mod functions;
 mod line;
+mod lines;
 mod slot;
 
 use chipless_model::ElementType;
 use chipless_neuron::DraftFunctions;
 use chipless_neuron::Member;
+use chipless_neuron::stream::SLOT_BYTES;
 use chipless_neuron::{AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, Operation};
 use chipless_neuron::{Architecture, Engine, Tensor};
 use chipless_neuron::{Draft, DraftEngine, DraftSubgraph};
 use chipless_neuron::{DynamicDma, FabricPath, QueueSet, QueueType, Variable, VariableType};
 use line::Line;
+pub use lines::Lines;
 
 /// What is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,8 +49,17 @@ pub struct AssembleError {
 /// The first line that does not follow the form. Whether the program makes sense is the linter's to say: a program with
 /// a fault can be assembled on purpose.
 pub fn assemble(text: &str) -> Result<Draft<'_>, AssembleError> {
+    Ok(assemble_with_lines(text)?.0)
+}
+
+/// Reads a program, and remembers where its parts stand.
+///
+/// # Errors
+/// As [`assemble`].
+pub fn assemble_with_lines(text: &str) -> Result<(Draft<'_>, Lines), AssembleError> {
     let mut assembler = Assembler {
         draft: Draft::default(),
+        lines: Lines::default(),
         engine: None,
         member: None,
     };
@@ -61,11 +73,15 @@ pub fn assemble(text: &str) -> Result<Draft<'_>, AssembleError> {
             assembler.line(&mut line)?;
         }
     }
-    Ok(assembler.draft)
+    Ok((assembler.draft, assembler.lines))
 }
+
+/// Said of what belongs to a subgraph and stands in none.
+const NO_SUBGRAPH: &str = "a `subgraph` line must come before";
 
 struct Assembler<'a> {
     draft: Draft<'a>,
+    lines: Lines,
     engine: Option<Engine>,
     /// The member whose content is read.
     member: Option<Content>,
@@ -95,12 +111,14 @@ impl<'a> Assembler<'a> {
                 if std::mem::replace(has_lines, true) {
                     bytes.push(b'\n');
                 }
+                self.lines.text(path, bytes.len(), number);
                 bytes.extend_from_slice(content.as_bytes());
             }
             Some(Content::Hex(path) | Content::Stream(path)) => {
                 let bytes = slot::from_hex(content.trim())
                     .ok_or_else(|| error("expected bytes in hexadecimal, two digits each"))?;
                 let member = self.draft.members.entry(path.clone()).or_default();
+                self.lines.bytes(path, member.len(), number);
                 member.extend_from_slice(&bytes);
             }
             None => return Err(error("a `member` or `stream` line must come before")),
@@ -115,6 +133,7 @@ impl<'a> Assembler<'a> {
         {
             let slot = slot::slot(word, line, &DraftSubgraph::default())?;
             let member = self.draft.members.entry(path.clone()).or_default();
+            self.lines.bytes(path, member.len(), line.number());
             member.extend_from_slice(slot.bytes());
             return line.end();
         }
@@ -158,7 +177,13 @@ impl<'a> Assembler<'a> {
             }
             "queue" => {
                 let (name, queue) = queue_set(line)?;
-                self.subgraph(line)?.queues.insert(name.into(), queue);
+                let pointer = format!("/dma_queue/{name}");
+                let number = line.number();
+                let Some(subgraph) = self.draft.subgraphs.last_mut() else {
+                    return Err(line.error(NO_SUBGRAPH));
+                };
+                self.lines.definition(&subgraph.name, pointer, number);
+                subgraph.queues.insert(name.into(), queue);
             }
             "var" => self.variable(line)?,
             "engine" => {
@@ -173,7 +198,12 @@ impl<'a> Assembler<'a> {
             }
             "dma" => {
                 let entry = entry(line)?;
-                self.work(line)?.dma.push(entry);
+                let dma = &mut self.work(line)?.dma;
+                dma.push(entry);
+                let pointer = format!("/dma/{}", dma.len() - 1);
+                self.remember(line, |lines, subgraph, engine, number| {
+                    lines.descriptor(subgraph, engine, pointer, number);
+                });
             }
             "functions" => {
                 let name = line.word("the set's name")?.to_owned();
@@ -191,17 +221,28 @@ impl<'a> Assembler<'a> {
             }
             operation if Operation::from_name(operation) != Operation::Unknown => {
                 let descriptor = descriptor(Operation::from_name(operation), line)?;
-                let Some(entry) = self.work(line)?.dma.last_mut() else {
+                let dma = &mut self.work(line)?.dma;
+                let at = dma.len().wrapping_sub(1);
+                let Some(entry) = dma.last_mut() else {
                     return Err(line.error("a transfer needs a `dma` line before it"));
                 };
+                let pointer = format!("/dma/{at}/desc/{}", entry.descriptors.len());
                 entry.descriptors.push(descriptor);
+                self.remember(line, |lines, subgraph, engine, number| {
+                    lines.descriptor(subgraph, engine, pointer, number);
+                });
             }
             _ => {
                 let Some(subgraph) = self.draft.subgraphs.last() else {
                     return Err(line.error(format!("`{word}` is no statement")));
                 };
                 let slot = slot::slot(word, line, subgraph)?;
-                self.work(line)?.slots.push(slot);
+                let slots = &mut self.work(line)?.slots;
+                let offset = slots.len() * SLOT_BYTES;
+                slots.push(slot);
+                self.remember(line, |lines, subgraph, engine, number| {
+                    lines.instruction(subgraph, engine, offset, number);
+                });
             }
         }
         line.end()
@@ -225,7 +266,7 @@ impl<'a> Assembler<'a> {
         self.draft
             .subgraphs
             .last_mut()
-            .ok_or_else(|| line.error("a `subgraph` line must come before"))
+            .ok_or_else(|| line.error(NO_SUBGRAPH))
     }
 
     fn work(&mut self, line: &Line<'_>) -> Result<&mut DraftEngine<'a>, AssembleError> {
@@ -237,6 +278,13 @@ impl<'a> Assembler<'a> {
             .engines
             .get_mut(engine.index())
             .ok_or_else(|| line.error("no such engine"))
+    }
+
+    /// Notes which line a part of the engine's work comes from.
+    fn remember(&mut self, line: &Line<'_>, note: impl FnOnce(&mut Lines, &str, Engine, usize)) {
+        if let (Some(subgraph), Some(engine)) = (self.draft.subgraphs.last(), self.engine) {
+            note(&mut self.lines, &subgraph.name, engine, line.number());
+        }
     }
 
     /// `var NAME TYPE …`: numbers go up from 0 in the order of declaration.
@@ -254,7 +302,9 @@ impl<'a> Assembler<'a> {
             .into_iter()
             .find(|t| *t.name == *name)
             .and_then(Tensor::bytes);
-        let subgraph = self.subgraph(line)?;
+        let Some(subgraph) = self.draft.subgraphs.last_mut() else {
+            return Err(line.error(NO_SUBGRAPH));
+        };
         let number = |line: &mut Line<'a>, subgraph: &DraftSubgraph<'_>| {
             let other = line.word("a variable's name")?;
             let known = subgraph.variables.get(other).and_then(|v| v.var_id);
@@ -303,6 +353,9 @@ impl<'a> Assembler<'a> {
         if subgraph.variables.insert(name.into(), variable).is_some() {
             return Err(line.error(format!("`{name}` is declared twice")));
         }
+        let pointer = format!("/var/{name}");
+        self.lines
+            .definition(&subgraph.name, pointer, line.number());
         Ok(())
     }
 }

@@ -29,6 +29,11 @@ impl<'a> Line<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
+    /// Its number, from 1.
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
     /// Where the next word starts, for [`back_to`](Line::back_to).
     pub(crate) fn place(&self) -> usize {
         self.at

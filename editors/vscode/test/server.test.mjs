@@ -77,7 +77,7 @@ test("every language of package.json is one of the server's", async (t) => {
 test("files of every kind are clean, and have an outline", async (t) => {
   const { connection, open, close } = await connect(t);
   for (const [name, language] of [
-    ["dsa/row_sums.dfg", "chipless-dfg"], ["device/two_networks.yaml", "chipless-workload"], ["spu/dense/iospec.yaml", "chipless-iospec"], ["broken/ring.asm", "chipless-asm"],
+    ["dsa/row_sums.dfg", "chipless-dfg"], ["device/two_networks.yaml", "chipless-workload"], ["spu/dense/iospec.yaml", "chipless-iospec"], ["neuron/argmax/program.asm", "chipless-asm"],
   ]) {
     const uri = pathToFileURL(fixture(name)).href;
     const errors = (await open(uri, language, readFileSync(fixture(name), "utf8"))).filter((d) => d.severity === 1);
@@ -85,6 +85,18 @@ test("files of every kind are clean, and have an outline", async (t) => {
     const symbols = await connection.sendRequest(protocol.DocumentSymbolRequest.type, { textDocument: { uri } });
     assert.ok(symbols.length > 0, name);
   }
+  await close();
+});
+
+test("what is wrong with a program is shown at the lines of its text", async (t) => {
+  const { open, close } = await connect(t);
+  const text = readFileSync(fixture("broken/ring.asm"), "utf8");
+  const found = await open(pathToFileURL(fixture("broken/ring.asm")).href, "chipless-asm", text);
+  const lines = text.split("\n");
+  assert.deepEqual(found.map((d) => d.code), ["deadlock"]);
+  assert.match(lines[found[0].range.start.line], /^COPY .* \$S\[6\]>=1/);
+  const related = found[0].relatedInformation.map((r) => lines[r.location.range.start.line].split(" ")[0]);
+  assert.deepEqual(related, ["COPY", "TENSOR_TENSOR", "EVENT_SEMAPHORE"]);
   await close();
 });
 

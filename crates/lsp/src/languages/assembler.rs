@@ -7,14 +7,16 @@ use chipless::neuron::stream::{AluOperation, OPCODES, Opcode};
 use chipless::texts as rules;
 use chipless::{Checked, Failure, Options, Parts};
 use chipless_model::Place;
+use chipless_neuron_assembler::{Lines, assemble_with_lines};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// The language.
 pub(super) struct Assembler;
 
-/// What is wrong with the program that a text describes. Its places are those of the packed file: the text has none of its offsets.
-fn of_program(result: Result<Checked, Failure>) -> Checked {
+/// What is wrong with the program that a text describes. Places of the packed file become lines of the text, where one says what stands there.
+fn of_program(result: Result<Checked, Failure>, lines: &Lines) -> Checked {
     let mut checked = match result {
         Ok(checked) => checked,
         Err(failure) => return Checked::unreadable(failure.message),
@@ -22,9 +24,12 @@ fn of_program(result: Result<Checked, Failure>) -> Checked {
     for finding in &mut checked.findings {
         let related = finding.related.iter_mut().map(|(place, _)| place);
         for place in std::iter::once(&mut finding.place).chain(related) {
+            place.position = lines.of(place);
+            if place.position.is_some() {
+                place.part = Cow::Borrowed("");
+            }
             place.offset = None;
             place.size = 0;
-            place.position = None;
         }
     }
     checked.parts = Parts::default();
@@ -111,8 +116,8 @@ impl Language for Assembler {
         if !text.lines().any(|line| !line.trim().is_empty()) {
             return None;
         }
-        let draft = match chipless_neuron_assembler::assemble(text) {
-            Ok(draft) => draft,
+        let (draft, lines) = match assemble_with_lines(text) {
+            Ok(program) => program,
             Err(error) => {
                 let start: usize = text
                     .split_inclusive('\n')
@@ -128,7 +133,7 @@ impl Language for Assembler {
             Ok(file) => file,
             Err(finding) => return Some(checked(vec![*finding])),
         };
-        Some(of_program(chipless::check(name, &file, options)))
+        Some(of_program(chipless::check(name, &file, options), &lines))
     }
 
     fn analyse(&self, text: &str) -> Analysis {

@@ -206,6 +206,18 @@ fn assembler_has_variables_queues_and_semaphores() {
     let mut client = Client::new();
     let found = client.open(&uri, "chipless-asm", &text);
     assert_eq!(codes(&found), ["deadlock"]);
+    // At the lines of the text, although it is the packed program that is checked.
+    let line = |range: &Value| -> Option<&str> {
+        text.lines()
+            .nth(usize::try_from(range["start"]["line"].as_u64()?).ok()?)
+    };
+    let related = found[0]["relatedInformation"].as_array().expect("places");
+    let places = related.iter().map(|r| &r["location"]["range"]);
+    let places: Vec<&str> = std::iter::once(&found[0]["range"])
+        .chain(places)
+        .filter_map(|range| line(range)?.split(' ').next())
+        .collect();
+    assert_eq!(places, ["COPY", "COPY", "TENSOR_TENSOR", "EVENT_SEMAPHORE"]);
     let uses = client.about("textDocument/references", &uri, &text, "bias float32", 0);
     assert_eq!(
         words(&text, &uses),

@@ -88,6 +88,18 @@ names! {
 }
 
 impl Engine {
+    /// Name of its files without the ending, as the compiler gives it.
+    pub const fn file_name(self) -> &'static str {
+        match self {
+            Engine::Pe => "PE",
+            Engine::Act => "Activation",
+            Engine::Dve => "DVE",
+            Engine::Pool => "Pool",
+            Engine::Sp => "SP",
+            Engine::Unknown => "unknown",
+        }
+    }
+
     /// The vendor's documentation's name.
     pub const fn title(self) -> &'static str {
         match self {

@@ -87,7 +87,7 @@ impl Draft<'_> {
             let path = |file: &str| format!("{}/{file}", subgraph.name);
             members.push((path("def.json"), text(&subgraph.definition())));
             for (engine, work) in Engine::ALL.iter().zip(&subgraph.engines) {
-                let file = file_name(*engine);
+                let file = engine.file_name();
                 members.push((
                     path(&format!("{file}.json")),
                     work.json(*engine).to_string().into_bytes(),
@@ -254,11 +254,11 @@ impl DraftSubgraph<'_> {
         for engine in Engine::ALL {
             object.insert(
                 engine.name().to_owned(),
-                format!("{}.json", file_name(*engine)).into(),
+                format!("{}.json", engine.file_name()).into(),
             );
             object.insert(
                 format!("{}_instr", engine.name()),
-                format!("{}.bin", file_name(*engine)).into(),
+                format!("{}.bin", engine.file_name()).into(),
             );
         }
         let queues = self
@@ -279,7 +279,7 @@ impl DraftSubgraph<'_> {
 
 impl DraftEngine<'_> {
     fn json(&self, engine: Engine) -> Value {
-        let file = file_name(engine);
+        let file = engine.file_name();
         let mut value = json!({"dma": self.dma.iter().map(entry_json).collect::<Vec<_>>(), "instr": format!("{file}.bin"), "name": format!("{file}.json")});
         if !self.functions.is_empty() {
             let names: Vec<&str> = self.functions.iter().map(|set| &*set.name).collect();
@@ -287,18 +287,6 @@ impl DraftEngine<'_> {
             value["activation_function_sets"] = json!(names);
         }
         value
-    }
-}
-
-/// Name of an engine's files, as the compiler gives it.
-const fn file_name(engine: Engine) -> &'static str {
-    match engine {
-        Engine::Pe => "PE",
-        Engine::Act => "Activation",
-        Engine::Dve => "DVE",
-        Engine::Pool => "Pool",
-        Engine::Sp => "SP",
-        Engine::Unknown => "unknown",
     }
 }
 
