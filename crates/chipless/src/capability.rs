@@ -93,6 +93,9 @@ pub trait Recompiles {
 
     /// Compilations that could make the program faster: `tiles=6`, `precision=int8`. Those that it is compiled with already are not among them.
     fn compilations(&self, program: &Program<'_>) -> Vec<String>;
+
+    /// What to ask of the compiler to get one, in the words of its options.
+    fn how(&self, change: &str) -> Option<String>;
 }
 
 /// A program whose layers can be looked up in the model that it was compiled from.

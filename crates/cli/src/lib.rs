@@ -15,6 +15,7 @@ mod terminal;
 #[cfg(test)]
 mod words;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use failure::Exit;
 use std::ffi::OsString;
@@ -135,7 +136,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let parsed = command()
         .try_get_matches_from(&arguments)
-        .and_then(|matches| CommandLine::from_arg_matches(&matches));
+        .and_then(|matches| CommandLine::from_arg_matches(&matches))
+        .map_err(with_the_command_that_has_it);
     let command_line = match parsed {
         Ok(command_line) => command_line,
         Err(error) => {
@@ -199,6 +201,35 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
+/// Names the commands that have an option, where it was given to one that does not.
+fn with_the_command_that_has_it(mut error: clap::Error) -> clap::Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let name = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) => option.strip_prefix("--").map(str::to_owned),
+        _ => None,
+    };
+    let Some(name) = name else { return error };
+    let command = CommandLine::command();
+    let has_it = |command: &&clap::Command| {
+        let mut arguments = command.get_arguments();
+        arguments.any(|argument| argument.get_long() == Some(&name))
+    };
+    let owners = command.get_subcommands().filter(has_it);
+    let owners: Vec<String> = owners
+        .map(|owner| format!("`chipless {}`", owner.get_name()))
+        .collect();
+    // clap's own tip here, to take the option for a file's name, helps nobody.
+    error.remove(ContextKind::Suggested);
+    if !owners.is_empty() {
+        let tip = format!("`--{name}` is an option of {}", owners.join(", "));
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
+}
+
 /// What other tools call our commands, and what they are here.
 const ELSEWHERE: [(&[&str], &str); 8] = [
     (
@@ -255,7 +286,7 @@ const ELSEWHERE: [(&[&str], &str); 8] = [
 /// The command that does what a word means elsewhere, and what it does.
 fn command_of_another_name(error: &clap::Error, arguments: &[OsString]) -> Option<&'static str> {
     let word = arguments.get(1)?.to_str()?;
-    let is_command = error.kind() == clap::error::ErrorKind::InvalidSubcommand;
+    let is_command = error.kind() == ErrorKind::InvalidSubcommand;
     let mut known = ELSEWHERE.iter().filter(|_| is_command);
     let (_, command) = known.find(|(words, _)| words.contains(&word))?;
     Some(command)
@@ -264,7 +295,7 @@ fn command_of_another_name(error: &clap::Error, arguments: &[OsString]) -> Optio
 /// What to say to someone who gives a file where a command should stand.
 fn file_in_place_of_a_command(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
     let first = Path::new(arguments.get(1)?);
-    let is_file = error.kind() == clap::error::ErrorKind::InvalidSubcommand && first.is_file();
+    let is_file = error.kind() == ErrorKind::InvalidSubcommand && first.is_file();
     let name = first.display();
     is_file.then(|| {
         format!(

@@ -5,7 +5,7 @@ mod report;
 mod used;
 
 use crate::attribution::Attribution;
-use crate::bars::widest;
+use crate::bars::{cut, widest};
 use crate::compare::{self, Comparison, NanSearch};
 use crate::facts;
 use crate::findings::Checked;
@@ -24,7 +24,11 @@ pub use report::{Budgeted, OutputReport, QueueReport, ResourceReport, RunReport}
 /// Characters of a layer's name up to which the column beside it stands in line.
 const LAYER: usize = 64;
 /// Layers that are shown.
-const LAYERS: usize = 24;
+const LAYERS: usize = 16;
+/// Operations of a queue that are named where its part of the critical path stands.
+const OPERATION_COUNT: usize = 3;
+/// Characters for them at least.
+const OPERATIONS: usize = 24;
 
 /// A run that came to its end.
 #[derive(Debug)]
@@ -150,7 +154,7 @@ impl Run<'_, '_> {
         self.busy_text(out, paint, width);
         self.carried_text(out, paint, width);
         self.layers_text(out, paint);
-        self.critical_text(out, paint);
+        self.critical_text(out, paint, width);
         self.changes_text(out, paint);
         if let Some(against) = &self.against {
             against.text(out, paint);
@@ -192,61 +196,58 @@ impl Run<'_, '_> {
         }
     }
 
+    /// Where time goes by layer: those that the end of the run waits for first.
     fn layers_text(&self, out: &mut String, paint: Paint) {
-        let layers = why::layers(self.program, &self.attribution);
+        let mut layers = why::layers(self.program, &self.attribution);
         if layers.is_empty() {
             return;
         }
-        let _ = writeln!(
-            out,
-            "\n{}  {}",
+        layers.sort_by(|a, b| {
+            let longer = b.critical_ns.total_cmp(&a.critical_ns);
+            longer.then(b.busy_ns.total_cmp(&a.busy_ns))
+        });
+        let (title, note) = (
             paint.strong("layers"),
-            paint.dim("estimated; time of a layer's tasks, and its share of all tasks' time")
+            paint.dim("estimated, by their time on the critical path"),
         );
+        let _ = writeln!(out, "\n{title}  {note}");
+        let rest = layers.len().saturating_sub(LAYERS);
+        layers.truncate(LAYERS);
         let outside = why::outside(self.program, &self.attribution);
-        let of_layers = layers.iter().map(|layer| layer.busy_ns);
-        let whole: f64 = of_layers
-            .chain(outside.iter().map(|part| part.busy_ns))
-            .sum();
-        let (mut shown, number) = (layers, LAYERS);
-        let rest = shown.len().saturating_sub(number);
-        if rest > 0 {
-            // The longest, in the order in which they started.
-            let mut times: Vec<f64> = shown.iter().map(|layer| layer.busy_ns).collect();
-            times.sort_by(|a, b| b.total_cmp(a));
-            let least = times[number - 1];
-            shown.retain(|layer| layer.busy_ns >= least);
-            shown.truncate(number);
-        }
-        let names = widest(shown.iter().map(|layer| layer.layer)).min(LAYER);
-        for layer in &shown {
+        let parts: Vec<String> = outside
+            .iter()
+            .map(|part| format!("({})", part.part))
+            .collect();
+        let names = layers.iter().map(|layer| layer.layer);
+        let names = widest(names.chain(parts.iter().map(String::as_str))).min(LAYER);
+        let mut line = |name: &str, critical_ns: f64, busy_ns: f64, tasks: usize| {
+            let critical = Time::from_ns(critical_ns);
+            let _ = writeln!(
+                out,
+                "  {name:names$}  {critical:>9}  {:>7}  {}",
+                share(critical, self.timeline.end),
+                paint.dim(format_args!(
+                    "{} of {} in all",
+                    count(tasks, "task"),
+                    Time::from_ns(busy_ns)
+                ))
+            );
+        };
+        for layer in &layers {
             let name = clean(layer.layer);
-            let _ = writeln!(
-                out,
-                "  {name:names$}  {:>9}  {:>5.1} %  {}",
-                Time::from_ns(layer.busy_ns),
-                layer.busy_ns / whole.max(f64::MIN_POSITIVE) * 100.0,
-                paint.dim(count(layer.tasks, "task"))
-            );
+            line(&name, layer.critical_ns, layer.busy_ns, layer.tasks);
+        }
+        for (part, name) in outside.iter().zip(&parts) {
+            line(name, part.critical_ns, part.busy_ns, part.tasks);
         }
         if rest > 0 {
-            let text = format!("{} not shown: --json has all", count(rest, "shorter layer"));
+            let text = format!("{} not shown: --json has all", count(rest, "other layer"));
             let _ = writeln!(out, "  {}", paint.dim(text));
-        }
-        for part in outside {
-            let _ = writeln!(
-                out,
-                "  {:names$}  {:>9}  {:>5.1} %  {}",
-                format!("({})", part.part),
-                Time::from_ns(part.busy_ns),
-                part.busy_ns / whole.max(f64::MIN_POSITIVE) * 100.0,
-                paint.dim(count(part.tasks, "task"))
-            );
         }
     }
 
-    /// Where the critical path lies.
-    fn critical_text(&self, out: &mut String, paint: Paint) {
+    /// Where the critical path lies, and what its tasks do.
+    fn critical_text(&self, out: &mut String, paint: Paint, width: usize) {
         let critical = why::critical(self.program, &self.attribution, self.timeline.end);
         if critical.by_queue.is_empty() {
             return;
@@ -257,31 +258,65 @@ impl Run<'_, '_> {
         );
         let _ = writeln!(out, "\n{title}  {}", paint.dim(tasks));
         let names = widest(critical.by_queue.iter().map(|row| row.queue));
+        let room = width.saturating_sub(names + 26).max(OPERATIONS);
         for row in critical.by_queue.iter().take(longest::LONGEST) {
             let time = Time::from_ns(row.ns);
             let part = share(time, self.timeline.end);
-            let _ = writeln!(out, "  {:names$}  {time:>9}  {part:>7}", row.queue);
+            let operations = cut(&self.operations(row), room);
+            let line = format!(
+                "  {:names$}  {time:>9}  {part:>7}  {}",
+                row.queue,
+                paint.operation(operations)
+            );
+            let _ = writeln!(out, "{}", line.trim_end());
         }
+    }
+
+    /// The operations of a queue's part of the critical path, with their shares of the run where there are several. Nothing where the queue's
+    /// name says it.
+    fn operations(&self, row: &why::QueueTime<'_>) -> String {
+        if let [only] = &row.operations[..] {
+            let says_it = row.queue.starts_with(&only.operation);
+            return if says_it {
+                String::new()
+            } else {
+                clean(&only.operation).into_owned()
+            };
+        }
+        // What is not 0.0 % of the run.
+        let least = self.timeline.end.ns() / 2000.0;
+        let known = row.operations.iter().filter(|of| of.ns >= least);
+        let shown = known.clone().take(OPERATION_COUNT).map(|of| {
+            let part = share(Time::from_ns(of.ns), self.timeline.end);
+            format!("{} {part}", clean(&of.operation))
+        });
+        let mut text = shown.collect::<Vec<_>>().join(", ");
+        if known.count() > OPERATION_COUNT {
+            text.push_str(", …");
+        }
+        text
     }
 
     /// The run with other figures of the machine.
     fn changes_text(&self, out: &mut String, paint: Paint) {
         if let Some(changes) = &self.what_if {
-            let note = "estimated; no task is scheduled anew";
+            let note = "estimated; tasks and their order stay as compiled";
             let (title, note) = (paint.strong("what if"), paint.dim(note));
             let _ = writeln!(out, "\n{title}  {note}");
             let names = widest(changes.iter().map(|change| &*change.change));
             for WhatIf {
                 change,
                 was,
+                how,
                 latency_ns,
                 speedup,
             } in changes
             {
                 let time = Time::from_ns(*latency_ns);
-                let was = was.as_ref().map_or_else(String::new, |was| {
-                    format!("  {}", paint.dim(format_args!("was {was}")))
-                });
+                let was = was.as_ref().map(|was| format!("was {was}"));
+                let was = was
+                    .or_else(|| how.clone())
+                    .map_or_else(String::new, |text| format!("  {}", paint.dim(text)));
                 let _ = writeln!(
                     out,
                     "  {change:names$}  {time:>9}  {}{was}",
@@ -419,8 +454,8 @@ mod tests {
         let line = |name: &str| text.lines().filter(|line| line.contains(name)).count();
         assert!(text.contains("  core0–15.pe  "), "{text}");
         assert!(text.contains("1 task, each of 16"), "{text}");
-        assert!(text.contains("  core0.pe[0] and 15 like it  "), "{text}");
-        assert_eq!(line("conv 1x1"), 1, "{text}");
+        assert!(text.contains("* core0.pe[0] and 15 like it  "), "{text}");
+        assert_eq!(line("like it"), 1, "{text}");
     }
 
     #[test]

@@ -71,6 +71,19 @@ pub struct QueueTime<'r> {
     pub queue: &'r str,
     /// Time of its tasks on the path.
     pub ns: f64,
+    /// What these tasks do, that with the most time first.
+    pub operations: Vec<OperationTime>,
+}
+
+/// An operation's part of the critical path.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct OperationTime {
+    /// The operation, as lists show it.
+    pub operation: String,
+    /// Its tasks on the path.
+    pub tasks: usize,
+    /// Time that they took.
+    pub ns: f64,
 }
 
 /// What bounds the tasks of an operation.
@@ -123,6 +136,9 @@ pub struct WhatIf {
     /// Of a parameter, its value without the change, with its unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
+    /// Of a compilation, what to ask of the compiler to get it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub how: Option<String>,
     /// Its latency.
     pub latency_ns: f64,
     /// Latency without the change over latency with it.
@@ -232,15 +248,22 @@ pub fn critical<'r>(
     end: Time,
 ) -> Critical<'r> {
     let mut sums: IndexVec<QueueId, Time> = program.queues.iter().map(|_| Time::ZERO).collect();
+    let mut operations: FxHashMap<(QueueId, Cow<'_, str>), (usize, Time)> = FxHashMap::default();
     let path = attribution.critical.iter();
     for row in path.filter_map(|task| attribution.row(*task)) {
-        sums[program.tasks[row.task].queue] += row.end - row.start;
+        let (queue, took) = (program.tasks[row.task].queue, row.end - row.start);
+        sums[queue] += took;
+        let operation = program.kernel(row.task).operation();
+        let (tasks, time) = operations.entry((queue, operation)).or_default();
+        *tasks += 1;
+        *time += took;
     }
     let found = sums.iter_enumerated().filter(|(_, sum)| **sum > Time::ZERO);
     let mut by_queue: Vec<QueueTime<'r>> = found
         .map(|(queue, sum)| QueueTime {
             queue: &program.queues[queue].name,
             ns: sum.ns(),
+            operations: of_queue(&operations, queue),
         })
         .collect();
     by_queue.sort_by(|a, b| b.ns.total_cmp(&a.ns));
@@ -253,6 +276,26 @@ pub fn critical<'r>(
         by_queue,
         by_engine,
     }
+}
+
+/// What the tasks of a queue do, that with the most time first.
+fn of_queue(
+    operations: &FxHashMap<(QueueId, Cow<'_, str>), (usize, Time)>,
+    queue: QueueId,
+) -> Vec<OperationTime> {
+    let own = operations.iter().filter(|((of, _), _)| *of == queue);
+    let mut own: Vec<OperationTime> = own
+        .map(|((_, operation), (tasks, time))| OperationTime {
+            operation: operation.to_string(),
+            tasks: *tasks,
+            ns: time.ns(),
+        })
+        .collect();
+    own.sort_by(|a, b| {
+        let longer = b.ns.total_cmp(&a.ns);
+        longer.then_with(|| a.operation.cmp(&b.operation))
+    });
+    own
 }
 
 /// The parts of the path by kind of engine, and what is between them.

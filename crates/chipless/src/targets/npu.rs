@@ -361,6 +361,14 @@ impl Recompiles for Opened<'_> {
         Ok(engines.iter().map(|e| format!("{e}={factor}x")).collect())
     }
 
+    fn how(&self, change: &str) -> Option<String> {
+        match change.split_once('=')? {
+            ("tiles", number) => Some(format!("compile with the property NPU_TILES={number}")),
+            ("precision", _) => Some("compile a quantised model (nncf.quantize)".to_owned()),
+            _ => None,
+        }
+    }
+
     fn compilations(&self, program: &Program<'_>) -> Vec<String> {
         let most = self.most_tiles();
         let more = (u32::from(self.document.tiles()) < most).then(|| format!("tiles={most}"));

@@ -132,8 +132,13 @@ impl Changes {
                 failure => failure,
             })?;
             let figure = figures.iter().find(|figure| figure.key == key);
+            let how = opened.with_document(options, |document| {
+                let recompiles = document.capabilities().recompiles;
+                Ok(recompiles.and_then(|recompiles| recompiles.how(change)))
+            })?;
             runs.extend(latency.map(|latency| WhatIf {
                 change: change.clone(),
+                how,
                 was: figure.map(|figure| match &*figure.unit {
                     "1" => figure.value.clone(),
                     unit => format!("{} {unit}", figure.value),

@@ -23,6 +23,8 @@ struct Alike<'r> {
     number: usize,
     operation: Cow<'r, str>,
     label: &'r str,
+    /// Whether any of them lies on the critical path.
+    is_critical: bool,
 }
 
 /// Time that queues spent waiting for one sync; queues that waited alike stand together.
@@ -65,17 +67,22 @@ impl<'r> Run<'r, '_> {
                 None => pieces(label).iter().map(|(text, _)| *text).collect(),
             };
             let what = (time, program.kernel(task).operation(), of);
-            alike.entry(what).or_insert((task, 0, label)).1 += 1;
+            let entry = alike.entry(what).or_insert((task, 0, label, false));
+            entry.1 += 1;
+            entry.3 |= self.attribution.row(task).is_some_and(|row| row.critical);
         }
         let mut found: Vec<Alike<'r>> = alike
             .into_iter()
-            .map(|((time, operation, _), (first, number, label))| Alike {
-                time,
-                first,
-                number,
-                operation,
-                label,
-            })
+            .map(
+                |((time, operation, _), (first, number, label, is_critical))| Alike {
+                    time,
+                    first,
+                    number,
+                    operation,
+                    label,
+                    is_critical,
+                },
+            )
             .collect();
         found.sort_by_key(|alike| (std::cmp::Reverse(alike.time), alike.first));
         found.truncate(LONGEST);
@@ -87,7 +94,8 @@ impl<'r> Run<'r, '_> {
         if longest.is_empty() {
             return;
         }
-        let (title, note) = (paint.strong("longest tasks"), paint.dim("estimated"));
+        let note = "estimated; * lies on the critical path";
+        let (title, note) = (paint.strong("longest tasks"), paint.dim(note));
         let _ = writeln!(out, "\n{title}  {note}");
         let name = |alike: &Alike<'_>| match alike.number {
             1 => self.program.task_name(alike.first),
@@ -115,7 +123,8 @@ impl<'r> Run<'r, '_> {
         for ((alike, name), operation) in longest.iter().zip(names).zip(operations) {
             let operation = paint.operation(format!("{operation:operation_column$}"));
             let line = format!(
-                "  {name:column$}  {:>9}  {:>7}  {operation}  {}",
+                "{} {name:column$}  {:>9}  {:>7}  {operation}  {}",
+                if alike.is_critical { '*' } else { ' ' },
                 alike.time,
                 share(alike.time, self.timeline.end),
                 cut(&clean(alike.label), label)
@@ -177,7 +186,8 @@ impl<'r> Run<'r, '_> {
         if waited.is_empty() {
             return;
         }
-        let (title, note) = (paint.strong("longest waits"), paint.dim("estimated"));
+        let note = "estimated; of each queue, also beside the critical path";
+        let (title, note) = (paint.strong("longest waits"), paint.dim(note));
         let _ = writeln!(out, "\n{title}  {note}");
         let queues: Vec<String> = waited
             .iter()
