@@ -277,7 +277,7 @@ impl OpenDocument<'_> {
 
     /// What is wrong with the program of the document.
     fn check_program(&self) -> Result<Vec<Finding>, Failure> {
-        let lowered = match self.lower() {
+        let mut lowered = match self.lower() {
             Ok(lowered) => lowered,
             Err(failure) if failure.findings.is_empty() => return Err(failure),
             Err(failure) => return Ok(failure.findings),
@@ -292,11 +292,13 @@ impl OpenDocument<'_> {
             );
             findings.push(rules::MEMORY.at(Place::file(), text));
         }
-        findings.extend(
-            lowered
-                .verify()
-                .map_or_else(|found| found, |verified| verified.warnings().to_vec()),
-        );
+        let proof = lowered
+            .verify()
+            .map(|verified| verified.warnings().to_vec());
+        findings.extend(proof.unwrap_or_else(|mut found| {
+            chipless_verify::advise(&mut lowered.program, &mut found);
+            found
+        }));
         describe(&mut findings, &lowered.program);
         Ok(findings)
     }

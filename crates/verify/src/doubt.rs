@@ -620,7 +620,7 @@ impl<'m> Trace<'m> {
                         buffer.name,
                     );
                     let finding = rules::READ_BEFORE_WRITE.at(place, message);
-                    Race { program, accesses }.later_writer(entry, finding)
+                    Race { program, accesses }.later_writer(entry, &cause.bytes, finding)
                 },
             ),
             Kind::Remnant { old, new } => findings.add(

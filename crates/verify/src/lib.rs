@@ -94,6 +94,7 @@ mod footprint;
 mod layout;
 mod marks;
 mod memory;
+mod mends;
 mod order;
 mod overlap;
 mod pending;
@@ -111,6 +112,7 @@ mod writes;
 mod written;
 
 pub use chipless_sim::Verified;
+pub use mends::advise;
 pub use rules::ALL as RULES;
 
 use chipless_model::{Evidence, Finding, Place, Program};

@@ -7,8 +7,9 @@ use crate::footprint::{Accesses, Use};
 use crate::overlap::{Overlap, overlap};
 use crate::rules;
 use chipless_model::{
-    Action, Direction, Finding, Pattern, PieceOrder, Program, Role, SyncId, SyncKind, TaskId,
+    Action, Direction, Finding, Pattern, PieceOrder, Program, Role, SyncId, TaskId,
 };
+use std::ops::Range;
 
 /// Pairs of patterns that are compared one by one; footprints with more are compared run by run.
 const PAIRS: usize = 1 << 12;
@@ -129,7 +130,7 @@ impl Race<'_, '_, '_> {
                 Direction::Write => [first.task, second.task],
                 Direction::Read => [second.task, first.task],
             };
-            finding.hint = unheard(program, pair).or_else(|| either(program, pair));
+            finding.hint = Some(either(program, pair));
             finding
         });
         is_duplicate
@@ -250,13 +251,21 @@ impl Race<'_, '_, '_> {
         });
     }
 
-    /// Names a task that writes what another one reads too early.
-    pub(crate) fn later_writer(self, read: &Use, finding: Finding) -> Finding {
+    /// Names a task that writes bytes which another one reads too early.
+    pub(crate) fn later_writer(self, read: &Use, bytes: &Range<u64>, finding: Finding) -> Finding {
         let Race { program, accesses } = self;
-        let writes = accesses
-            .iter()
-            .filter(|e| e.direction == Direction::Write && e.task != read.task);
-        match writes.into_iter().find(|e| matches!(self.overlap(e, read), Overlap::Common(..))) {
+        let buffer = accesses.footprint_of(read).buffer;
+        let bytes = Strided::contiguous(bytes.start, bytes.end);
+        let writes = |entry: &&Use| {
+            let footprint = accesses.footprint_of(entry);
+            entry.direction == Direction::Write
+                && entry.task != read.task
+                && footprint.buffer == buffer
+                && accesses
+                    .fitting(footprint)
+                    .any(|pattern| matches!(overlap(pattern, bytes), Overlap::Common(..)))
+        };
+        match accesses.iter().find(writes) {
             Some(write) => {
                 let name = program.task_name(write.task);
                 let mut finding = finding.with(
@@ -264,8 +273,8 @@ impl Race<'_, '_, '_> {
                     format!("{name} writes bytes of these; {}", connections(program, write.task)),
                 );
                 finding.hint = signal_of(program, write.task).map(|sync| {
-                    let advice = wait_for(program, read.task, sync, write.task);
-                    format!("If it reads what {name} writes: {advice}")
+                    let sync = &program.syncs[sync].name;
+                    format!("If it reads what {name} writes, let it wait for {sync}, which {name} signals.")
                 });
                 finding
             }
@@ -274,40 +283,26 @@ impl Race<'_, '_, '_> {
     }
 }
 
-/// What orders two tasks, where one of them gives a signal that no task waits for.
-fn unheard(program: &Program<'_>, [one, two]: [TaskId; 2]) -> Option<String> {
-    let is_awaited = |sync| program.waits.iter().any(|wait| wait.sync == sync);
-    [(one, two), (two, one)]
-        .into_iter()
-        .find_map(|(giver, taker)| {
-            let mut given = signals_of(program, giver);
-            let sync = given.find(|sync| !is_awaited(*sync))?;
-            let (name, sync_name) = (program.task_name(giver), &program.syncs[sync].name);
-            let advice = wait_for(program, taker, sync, giver);
-            Some(format!(
-                "No task waits for {sync_name}, which {name} signals. {advice}"
-            ))
-        })
-}
-
-/// What orders a task and one that probably comes after it.
-fn either(program: &Program<'_>, [one, two]: [TaskId; 2]) -> Option<String> {
-    let after = |giver, taker| {
-        let sync = signal_of(program, giver)?;
-        Some(wait_for(program, taker, sync, giver))
-    };
-    let name = program.task_name(two);
-    match (after(one, two), after(two, one)) {
-        (Some(first), Some(second)) => {
-            Some(format!("{first} If {name} has to come first: {second}"))
-        }
-        (Some(first), None) => Some(first),
-        (None, second) => second.map(|second| format!("If {name} has to come first: {second}")),
+/// What orders two tasks of which the first probably comes first.
+fn either(program: &Program<'_>, [one, two]: [TaskId; 2]) -> String {
+    let (first, second) = (program.task_name(one), program.task_name(two));
+    match (signal_of(program, one), signal_of(program, two)) {
+        (Some(sync), _) => format!(
+            "Let {second} wait for {}, which {first} signals; or {first} for a signal of {second}, if that has to come first.",
+            program.syncs[sync].name
+        ),
+        (None, Some(sync)) => format!(
+            "Let {second} wait for a signal of {first}, which gives none so far; or {first} for {}, which {second} signals, if that has to come first.",
+            program.syncs[sync].name
+        ),
+        (None, None) => format!(
+            "Let {second} wait for a signal of {first}, or {first} for one of {second}: so far they give none."
+        ),
     }
 }
 
 /// What a task raises when it is done.
-fn signals_of(program: &Program<'_>, task: TaskId) -> impl Iterator<Item = SyncId> {
+pub(crate) fn signals_of(program: &Program<'_>, task: TaskId) -> impl Iterator<Item = SyncId> {
     program
         .signals(task)
         .iter()
@@ -319,59 +314,6 @@ fn signals_of(program: &Program<'_>, task: TaskId) -> impl Iterator<Item = SyncI
 
 fn signal_of(program: &Program<'_>, task: TaskId) -> Option<SyncId> {
     signals_of(program, task).next()
-}
-
-/// Advice to let a task wait for what another one signals. Where the tasks of a program wait for one thing each, and this one does already, it
-/// needs a task of its own.
-fn wait_for(program: &Program<'_>, taker: TaskId, sync: SyncId, giver: TaskId) -> String {
-    let (name, taker_name) = (&program.syncs[sync].name, program.task_name(taker));
-    let value = value_after(program, sync, giver);
-    let awaited = match value {
-        Some(value) => format!("{name} ≥ {value}"),
-        None => format!("{name} as {} raises it", program.task_name(giver)),
-    };
-    let waits = program.waits(taker);
-    if waits.iter().any(|wait| wait.sync == sync) {
-        return format!("Let {taker_name} wait for {awaited}: its wait for {name} ends too early.");
-    }
-    let is_single = || {
-        program
-            .tasks
-            .indices()
-            .all(|task| program.waits(task).len() <= 1)
-    };
-    match waits {
-        [own] if is_single() => format!(
-            "Insert an instruction before {taker_name} that waits for {awaited}: {taker_name} itself waits for {}, and an instruction has one wait.",
-            program.syncs[own.sync].name
-        ),
-        _ => format!("Let {taker_name} wait for {awaited}."),
-    }
-}
-
-/// What a counter holds at least when a task has signalled; `None` where the tasks that raise it are not those of one queue, in order.
-fn value_after(program: &Program<'_>, sync: SyncId, giver: TaskId) -> Option<i64> {
-    let SyncKind::Counter(counter) = &program.syncs[sync].kind else {
-        return None;
-    };
-    let queue = program.tasks[giver].queue;
-    let mut value = counter.initial;
-    for (task, body) in program.tasks.iter_enumerated() {
-        for signal in program.signals(task) {
-            match signal.action {
-                Action::Add(of, n) if of == sync => {
-                    if n <= 0 || body.queue != queue {
-                        return None;
-                    }
-                    if task <= giver {
-                        value = value.saturating_add(n);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    Some(value)
 }
 
 /// The item of an iterator that has one.

@@ -275,7 +275,7 @@ fn starved(program: &Program<'_>, stuck: &Stuck) -> Finding {
     finding
 }
 
-fn condition(program: &Program<'_>, wait: &Wait) -> String {
+pub(crate) fn condition(program: &Program<'_>, wait: &Wait) -> String {
     let name = &program.syncs[wait.sync].name;
     match wait.condition {
         Condition::Equal(n) => format!("{name} = {n}"),

@@ -8,6 +8,7 @@ mod indices;
 mod instructions;
 mod integers;
 mod lowering;
+mod mends;
 mod microscaled;
 mod movements;
 mod profile;

@@ -1,0 +1,212 @@
+//! What findings advise has been tried: following it gives a program without errors.
+
+use crate::common::assembled;
+use chipless_model::{Finding, Limits};
+use chipless_neuron::machine::Machine;
+use chipless_neuron::{Container, Lowered, Neff, lower};
+
+/// What is wrong with a program, with advice.
+fn findings(text: &str) -> Vec<Finding> {
+    let limits = Limits::default();
+    let file = assembled(text);
+    let container = Container::open(&file, &limits).expect("container");
+    let neff = Neff::read(&container, &limits).expect("document");
+    let machine = neff
+        .architecture
+        .machine()
+        .unwrap_or_else(|| Machine::named("trn2").expect("machine"));
+    let Lowered { mut program, .. } = lower(&neff, &machine, &limits).expect("program");
+    let Err(mut findings) = chipless_verify::verify(&program) else {
+        return Vec::new();
+    };
+    let waits = |program: &chipless_model::Program<'_>| {
+        let tasks = program.tasks.indices();
+        let tasks: Vec<_> = tasks
+            .map(|task| (program.waits(task).to_vec(), program.signals(task).to_vec()))
+            .collect();
+        (
+            tasks,
+            program.waits.len(),
+            program.signals.len(),
+            program.syncs.len(),
+        )
+    };
+    let before = waits(&program);
+    chipless_verify::advise(&mut program, &mut findings);
+    assert!(before == waits(&program), "the program is as it was");
+    findings.retain(Finding::is_error);
+    findings
+}
+
+fn fixture(name: &str) -> String {
+    let path = format!(
+        "{}/../../../fixtures/neuron/{name}/program.asm",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    std::fs::read_to_string(path).expect("the fixture")
+}
+
+/// The line of an instruction, by its name in findings: `sg00.act[1]`.
+fn line_of(lines: &[String], name: &str) -> usize {
+    let (queue, index) = name.trim_end_matches(']').split_once('[').expect("a task");
+    let (subgraph, engine) = queue.split_once('.').expect("an engine");
+    let (mut at, mut left) = (("", ""), index.parse::<usize>().expect("a number"));
+    for (number, line) in lines.iter().enumerate() {
+        let mut words = line.split_whitespace();
+        match words.next() {
+            Some("subgraph") => at = (words.next().expect("a name"), ""),
+            Some("engine") => at.1 = words.next().expect("a name"),
+            Some(word) if at == (subgraph, engine) && word.starts_with(char::is_uppercase) => {
+                if left == 0 {
+                    return number;
+                }
+                left -= 1;
+            }
+            _ => {}
+        }
+    }
+    panic!("no instruction {name}");
+}
+
+/// The text with the first advice of a hint followed to the letter.
+fn followed(text: &str, hint: &str) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let words: Vec<&str> = hint
+        .split_whitespace()
+        .map(|word| word.trim_end_matches(['.', ',']))
+        .collect();
+    let mut replace = |task: &str, old: String, new: String| {
+        let at = line_of(&lines, task);
+        assert!(lines[at].contains(&old), "{}: {old}", lines[at]);
+        lines[at] = lines[at].replace(&old, &new);
+    };
+    match words[..] {
+        [
+            "Let",
+            task,
+            "wait",
+            "for",
+            _,
+            sync,
+            "≥",
+            value,
+            "instead",
+            "of",
+            "≥",
+            old,
+            ..,
+        ] => {
+            replace(task, format!("{sync}>={old}"), format!("{sync}>={value}"));
+        }
+        [
+            "Let",
+            task,
+            "wait",
+            "for",
+            _,
+            sync,
+            "≥",
+            value,
+            "instead",
+            "of",
+            _,
+            other,
+            "≥",
+            old,
+            ..,
+        ] => {
+            replace(task, format!("{other}>={old}"), format!("{sync}>={value}"));
+        }
+        ["Let", task, "wait", "for", _, sync, "≥", value, ..] => {
+            let at = line_of(&lines, task);
+            let end = lines[at].find(" $S").unwrap_or(lines[at].len());
+            lines[at].insert_str(end, &format!(" {sync}>={value}"));
+        }
+        [
+            "Insert",
+            "an",
+            "instruction",
+            "before",
+            task,
+            "that",
+            "waits",
+            "for",
+            _,
+            sync,
+            "≥",
+            value,
+            ..,
+        ] => {
+            lines.insert(line_of(&lines, task), format!("NOP {sync}>={value}"));
+        }
+        ["Let", task, "raise", _, sync, "by", amount, ..] => {
+            let at = line_of(&lines, task);
+            assert_eq!(amount, "1");
+            lines[at].push_str(&format!(" {sync}++@complete"));
+        }
+        _ => panic!("{hint}"),
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn what_is_advised_leaves_no_error() {
+    let mut followed_to_the_end = 0;
+    for name in [
+        "argmax",
+        "attention_causal",
+        "gelu_mlp",
+        "layer_norm",
+        "matmul_five_engines",
+        "rmsnorm",
+        "softmax",
+        "top_k",
+    ] {
+        let text = fixture(name);
+        for (at, _) in text.match_indices(" $S[") {
+            // One wait, or one signal of an engine, is left out.
+            let rest = &text[at + 1..];
+            let end = rest.find([' ', '\n']).expect("the end of a line");
+            let left_out = &rest[..end];
+            if left_out.contains("+=") {
+                continue;
+            }
+            let broken = format!("{}{}", &text[..at], &rest[end..]);
+            let found = findings(&broken);
+            let Some(first) = found.first() else { continue };
+            let hint = first.hint.as_deref().expect("advice");
+            assert!(
+                hint.contains("With that, no error is left."),
+                "{name}, without {left_out}: {hint}"
+            );
+            let mended = followed(&broken, hint);
+            let left = findings(&mended);
+            assert!(
+                left.is_empty(),
+                "{name}, without {left_out}: {hint}\n{}",
+                left[0].message
+            );
+            followed_to_the_end += 1;
+        }
+    }
+    assert!(followed_to_the_end > 60, "{followed_to_the_end}");
+}
+
+#[test]
+fn a_signal_that_nobody_awaits_says_what_was_meant() {
+    let ring = include_str!("../../../../../fixtures/broken/ring.asm");
+    let found = findings(ring);
+    assert_eq!(
+        found[0].hint.as_deref(),
+        Some(
+            "Let sg00.act[1] wait for sg00 $S[5] ≥ 1 instead of sg00 $S[6] ≥ 1. With that, no error is left."
+        )
+    );
+    // Either order is possible here; that of the signal which nobody waits for comes first.
+    let text = fixture("rotary_embedding").replacen(" $S[6]>=3", "", 1);
+    let hint = findings(&text)[0].hint.clone().expect("advice");
+    assert!(
+        hint.contains("has to come first, which gives other values"),
+        "{hint}"
+    );
+}

@@ -1,0 +1,658 @@
+//! What would make a program right: changes of one wait or one signal, each of which is tried before it is advised.
+//!
+//! A finding knows which tasks take part, not what their author meant. So every change near them that could be meant is made to the program, which is
+//! verified again; what leaves the fewest errors is advised. Signals that nothing waits for come first: they show what somebody forgot.
+
+use crate::race::signals_of;
+use crate::rules;
+use crate::stuck::condition;
+use chipless_model::{
+    Action, Condition, Counter, Finding, PieceId, Program, Signal, Span, Sync, SyncId, SyncKind,
+    TaskId, Wait,
+};
+use std::collections::BTreeMap;
+
+/// Findings whose mends are looked for; others of a program that is wrong in many places may follow from them.
+const FINDINGS: usize = 4;
+/// Changes that are tried for one finding.
+const CHANGES: usize = 128;
+/// Tasks that are verified again for one finding, all changes together.
+const TASKS: usize = 200_000;
+/// Tasks in front of one, in its queue, that may be the place of a wait that is missing.
+const AHEAD: usize = 8;
+/// Signals that nothing awaits for which every task is tried.
+const FORGOTTEN: usize = 4;
+/// Signals of a queue, from a task on, that may be the one to wait for.
+const LATER: usize = 8;
+/// Places of a signal that is missing.
+const GIVERS: usize = 32;
+
+/// One change of a program.
+#[derive(Clone, Copy, Debug)]
+enum Edit {
+    /// The task waits for a value, instead of a smaller one of the same counter.
+    Wait(TaskId, SyncId, i64),
+    /// The wait of a task is for something else.
+    Replace(TaskId, Wait, Wait),
+    /// The task does not wait.
+    Remove(TaskId, Wait),
+    /// The task raises a counter when it is done.
+    Signal(TaskId, SyncId, i64),
+    /// The task raises another counter instead.
+    Instead(TaskId, SyncId, SyncId),
+    /// The first task raises a counter that nothing uses so far; the second one waits for it.
+    Edge(TaskId, TaskId),
+}
+
+/// A change in words.
+struct Change {
+    edit: Edit,
+    text: String,
+}
+
+/// What a change leaves.
+struct Tried {
+    text: String,
+    errors: usize,
+    /// A change of another kind that leaves no error either, where that was looked for.
+    other: Option<String>,
+}
+
+/// Puts into the hints of races, of reads before writes and of deadlocks what was found to mend them. The program is the one that the findings are about,
+/// and is the same afterwards.
+pub fn advise(program: &mut Program<'_>, findings: &mut [Finding]) {
+    // Which use of a barrier a wait means is noted wait by wait: a change would have to know it.
+    if !program.meant.is_empty() || program.tasks.len() > TASKS {
+        return;
+    }
+    let before = signature(program);
+    let errors = findings.iter_mut().filter(|finding| finding.is_error());
+    let mut mended: Vec<(&mut Finding, Option<Advice>)> = Vec::new();
+    for finding in errors.take(FINDINGS) {
+        let advice = match finding.rule.code {
+            code if code == rules::DEADLOCK.code => Some(deadlock(program, finding, &before)),
+            code if code == rules::RACE_READ_WRITE.code
+                || code == rules::RACE_WRITE_WRITE.code
+                || code == rules::READ_BEFORE_WRITE.code =>
+            {
+                race(program, finding, &before)
+            }
+            _ => continue,
+        };
+        mended.push((finding, advice));
+    }
+    // What leaves no error mends the other findings as well.
+    let all = mended.iter().filter_map(|(_, advice)| advice.as_ref());
+    let all = all
+        .filter(|advice| advice.errors == 0)
+        .map(|a| a.text.clone())
+        .next();
+    for (finding, advice) in mended {
+        let own = match (advice, &all) {
+            (Some(advice), Some(all)) if advice.errors > 0 => Some(all.clone()),
+            (None, Some(all)) => Some(all.clone()),
+            (advice, _) => advice.map(|advice| advice.text),
+        };
+        if own.is_some() {
+            finding.hint = own;
+        }
+    }
+}
+
+/// What to do about a finding, and how many errors it leaves.
+struct Advice {
+    text: String,
+    errors: usize,
+}
+
+/// How many errors of each kind a program has, by place.
+type Signature = BTreeMap<(&'static str, String), usize>;
+
+fn signature(program: &Program<'_>) -> Signature {
+    let mut found = Signature::new();
+    for finding in crate::verify(program).err().unwrap_or_default() {
+        if finding.is_error() {
+            *found
+                .entry((finding.rule.code, finding.place.item))
+                .or_default() += 1;
+        }
+    }
+    found
+}
+
+/// The tasks that a finding names, each once, that at its place first.
+fn tasks_of(program: &Program<'_>, finding: &Finding) -> Vec<TaskId> {
+    let related = finding.related.iter().map(|(place, _)| place);
+    let mut tasks = Vec::new();
+    for place in std::iter::once(&finding.place).chain(related) {
+        if let Some(task) = program.task_named(&place.item)
+            && !tasks.contains(&task)
+        {
+            tasks.push(task);
+        }
+    }
+    tasks
+}
+
+/// Tries changes in turn: what remains of the errors after each, where the finding is gone and nothing new came up. Stops at the first that leaves none;
+/// for several `kinds` of changes, at the first of another kind.
+fn tried(
+    program: &mut Program<'_>,
+    finding: &Finding,
+    before: &Signature,
+    kinds: impl IntoIterator<Item = Vec<Change>>,
+) -> Option<Tried> {
+    let most = (TASKS / program.tasks.len().max(1)).min(CHANGES);
+    let key = (finding.rule.code, finding.place.item.clone());
+    let mut best: Option<Tried> = None;
+    let mut of_best = None;
+    let kinds = kinds.into_iter().enumerate();
+    let changes = kinds.flat_map(|(kind, changes)| changes.into_iter().map(move |of| (kind, of)));
+    for (kind, Change { edit, text }) in changes.take(most) {
+        let is_mended = best.as_ref().is_some_and(|best| best.errors == 0);
+        if is_mended && of_best == Some(kind) {
+            continue;
+        }
+        let after = with(program, edit, |program| signature(program));
+        let is_better = after.get(&key) < before.get(&key)
+            && after
+                .iter()
+                .all(|(key, number)| before.get(key).is_some_and(|known| number <= known));
+        let errors = after.values().sum();
+        match &mut best {
+            Some(best) if is_mended => {
+                if is_better && errors == 0 {
+                    best.other = Some(text);
+                    break;
+                }
+            }
+            known if is_better && known.as_ref().is_none_or(|known| errors < known.errors) => {
+                of_best = Some(kind);
+                best = Some(Tried {
+                    text,
+                    errors,
+                    other: None,
+                });
+            }
+            _ => {}
+        }
+    }
+    best
+}
+
+/// Makes a change, asks, and takes it back.
+fn with<T>(program: &mut Program<'_>, edit: Edit, ask: impl FnOnce(&Program<'_>) -> T) -> T {
+    let (waits, signals, syncs) = (
+        program.waits.len(),
+        program.signals.len(),
+        program.syncs.len(),
+    );
+    let mut kept: Vec<(TaskId, Span, Span)> = Vec::new();
+    let mut keep = |program: &Program<'_>, task: TaskId| {
+        kept.push((task, program.tasks[task].waits, program.tasks[task].signals));
+    };
+    let set_waits = |program: &mut Program<'_>, task: TaskId, entries: Vec<Wait>| {
+        program.tasks[task].waits = Span::push(&mut program.waits, entries);
+    };
+    let raise = |program: &mut Program<'_>, task: TaskId, sync: SyncId, amount: i64| {
+        let mut entries = program.signals(task).to_vec();
+        entries.push(Signal::on_completion(Action::Add(sync, amount)));
+        program.tasks[task].signals = Span::push(&mut program.signals, entries);
+    };
+    let at_least = |sync, value| Wait {
+        sync,
+        condition: Condition::AtLeast(value),
+    };
+    match edit {
+        Edit::Wait(task, sync, value) => {
+            keep(program, task);
+            let others = program.waits(task).iter().filter(|wait| wait.sync != sync);
+            let entries = others.copied().chain([at_least(sync, value)]).collect();
+            set_waits(program, task, entries);
+        }
+        Edit::Replace(task, old, new) => {
+            keep(program, task);
+            let own = program.waits(task).iter();
+            let entries = own.map(|wait| if *wait == old { new } else { *wait });
+            let entries = entries.collect();
+            set_waits(program, task, entries);
+        }
+        Edit::Remove(task, old) => {
+            keep(program, task);
+            let own = program.waits(task).iter();
+            let entries = own.filter(|wait| **wait != old).copied().collect();
+            set_waits(program, task, entries);
+        }
+        Edit::Signal(task, sync, amount) => {
+            keep(program, task);
+            raise(program, task, sync, amount);
+        }
+        Edit::Instead(task, old, new) => {
+            keep(program, task);
+            let mut entries = program.signals(task).to_vec();
+            for signal in &mut entries {
+                if let Action::Add(sync, _) = &mut signal.action
+                    && *sync == old
+                {
+                    *sync = new;
+                }
+            }
+            program.tasks[task].signals = Span::push(&mut program.signals, entries);
+        }
+        Edit::Edge(giver, taker) => {
+            keep(program, giver);
+            keep(program, taker);
+            let sync = program.syncs.push(Sync {
+                name: String::new(),
+                kind: SyncKind::Counter(Counter::FLAG),
+            });
+            raise(program, giver, sync, 1);
+            let entries = program.waits(taker).iter().copied();
+            let entries = entries.chain([at_least(sync, 1)]).collect();
+            set_waits(program, taker, entries);
+        }
+    }
+    let answer = ask(program);
+    for (task, waits, signals) in kept {
+        program.tasks[task].waits = waits;
+        program.tasks[task].signals = signals;
+    }
+    program.waits.truncate(waits);
+    program.signals.truncate(signals);
+    program.syncs.truncate(syncs);
+    answer
+}
+
+/// A signal that raises a counter of one queue: the value after it, and whether some wait is for what it completes.
+#[derive(Clone, Copy, Debug)]
+struct Raise {
+    task: TaskId,
+    sync: SyncId,
+    value: i64,
+    amount: i64,
+    is_awaited: bool,
+}
+
+/// The signals of counters that the tasks of one queue raise, in order: those of others have no value that is theirs in every order.
+fn raises(program: &Program<'_>) -> Vec<Raise> {
+    let mut of_sync: BTreeMap<SyncId, Option<Vec<Raise>>> = BTreeMap::new();
+    for task in program.tasks.indices() {
+        for signal in program.signals(task) {
+            let Action::Add(sync, amount) = signal.action else {
+                continue;
+            };
+            let SyncKind::Counter(counter) = &program.syncs[sync].kind else {
+                continue;
+            };
+            let list = of_sync.entry(sync).or_insert_with(|| Some(Vec::new()));
+            let queue = program.tasks[task].queue;
+            let same = |last: &Raise| program.tasks[last.task].queue == queue;
+            let is_one_queue = amount > 0
+                && list
+                    .as_ref()
+                    .is_some_and(|list| list.last().is_none_or(same));
+            if !is_one_queue {
+                *list = None;
+                continue;
+            }
+            if let Some(list) = list {
+                let value = list.last().map_or(counter.initial, |last| last.value);
+                list.push(Raise {
+                    task,
+                    sync,
+                    value: value.saturating_add(amount),
+                    amount,
+                    is_awaited: false,
+                });
+            }
+        }
+    }
+    let mut all: Vec<Raise> = of_sync.into_values().flatten().flatten().collect();
+    for raise in &mut all {
+        let least = raise.value.saturating_sub(raise.amount);
+        raise.is_awaited = program.waits.iter().any(|wait| {
+            wait.sync == raise.sync
+                && match wait.condition {
+                    Condition::AtLeast(n) | Condition::Equal(n) => {
+                        (least + 1..=raise.value).contains(&n)
+                    }
+                    Condition::Lit => true,
+                }
+        });
+    }
+    all
+}
+
+/// The part of a machine that a queue belongs to, by its name: `sg00` of `sg00.act`. What a part waits for and raises is its own.
+fn part<'p>(program: &'p Program<'_>, task: TaskId) -> &'p str {
+    let name = &*program.queues[program.tasks[task].queue].name;
+    name.split_once('.').map_or("", |(part, _)| part)
+}
+
+/// Whether a task can wait for a counter, or raise it: its part of the machine does so already, or no other does.
+fn is_within_reach(program: &Program<'_>, task: TaskId, sync: SyncId) -> bool {
+    let own = part(program, task);
+    let waiting = |of: &TaskId| program.waits(*of).iter().any(|wait| wait.sync == sync);
+    let raising = |of: &TaskId| signals_of(program, *of).any(|of| of == sync);
+    let parts = |uses: &dyn Fn(&TaskId) -> bool| -> Vec<&str> {
+        let tasks = program.tasks.indices().filter(uses);
+        tasks.map(|of| part(program, of)).collect()
+    };
+    match parts(&waiting) {
+        waiting if waiting.is_empty() => parts(&raising).contains(&own),
+        waiting => waiting.contains(&own),
+    }
+}
+
+/// The task whose wait delays a task: the one that releases it, where another one does, such as the instruction that starts a transfer.
+fn holder(program: &Program<'_>, task: TaskId) -> TaskId {
+    let holds = |piece: &chipless_model::Piece| piece.tasks().any(|of| of == task);
+    let piece: Option<PieceId> = program.pieces.position(holds);
+    let releases = |of: &TaskId| {
+        let mut signals = program.signals(*of).iter();
+        signals.any(|signal| piece.is_some_and(|piece| signal.action == Action::Release(piece)))
+    };
+    program.tasks.indices().find(releases).unwrap_or(task)
+}
+
+/// The places of a wait that would let a task wait: itself, then those in front of it in its queue that wait for nothing, the nearest first.
+fn takers(program: &Program<'_>, task: TaskId) -> Vec<TaskId> {
+    let task = holder(program, task);
+    let queue = program.tasks[task].queue;
+    let ahead = program.tasks.indices().filter(|other| {
+        *other < task && program.tasks[*other].queue == queue && program.waits(*other).is_empty()
+    });
+    let ahead: Vec<TaskId> = ahead.collect();
+    let mut places: Vec<TaskId> = ahead.into_iter().rev().take(AHEAD).collect();
+    // Where it waits already, a wait of another one says the same in fewer instructions.
+    if program.waits(task).is_empty() {
+        places.insert(0, task);
+    } else {
+        places.push(task);
+    }
+    places
+}
+
+/// Lets a task wait for a signal, in words.
+fn wait(program: &Program<'_>, taker: TaskId, raise: &Raise) -> Option<Change> {
+    if !is_within_reach(program, taker, raise.sync) {
+        return None;
+    }
+    let (name, taker_name) = (&program.syncs[raise.sync].name, program.task_name(taker));
+    let waits = program.waits(taker);
+    let own = waits.iter().find(|wait| wait.sync == raise.sync);
+    let text = match (own.map(|wait| wait.condition), waits) {
+        (Some(Condition::AtLeast(n)), _) if n < raise.value => format!(
+            "Let {taker_name} wait for {name} ≥ {} instead of ≥ {n}.",
+            raise.value
+        ),
+        (Some(_), _) => return None,
+        (None, []) => format!("Let {taker_name} wait for {name} ≥ {}.", raise.value),
+        (None, [..]) => format!(
+            "Insert an instruction before {taker_name} that waits for {name} ≥ {}, since {taker_name} has a wait of its own.",
+            raise.value
+        ),
+    };
+    Some(Change {
+        edit: Edit::Wait(taker, raise.sync, raise.value),
+        text,
+    })
+}
+
+/// The changes that let one task wait for another, those with a signal that nothing awaits first.
+fn after(program: &Program<'_>, raises: &[Raise], giver: TaskId, taker: TaskId) -> Vec<Change> {
+    let queue = program.tasks[giver].queue;
+    // What it raises itself, and what its queue does later; then signals of others that somebody forgot to wait for.
+    let own = raises
+        .iter()
+        .filter(|raise| raise.task >= giver && program.tasks[raise.task].queue == queue);
+    let mut given: Vec<&Raise> = own.take(LATER).collect();
+    given.sort_by_key(|raise| (raise.is_awaited, raise.task));
+    let forgotten = raises.iter().filter(|raise| {
+        !raise.is_awaited
+            && !given
+                .iter()
+                .any(|own| (own.task, own.sync) == (raise.task, raise.sync))
+    });
+    let forgotten: Vec<&Raise> = forgotten.take(LATER).collect();
+    given.extend(forgotten);
+    let takers = takers(program, taker);
+    let mut changes: Vec<Change> = Vec::new();
+    for raise in given {
+        changes.extend(
+            takers
+                .iter()
+                .filter_map(|taker| wait(program, *taker, raise)),
+        );
+    }
+    let is_quiet = program.signals(giver).is_empty();
+    for taker in takers {
+        if !is_quiet || part(program, giver) != part(program, taker) {
+            continue;
+        }
+        let (giver_name, name) = (program.task_name(giver), program.task_name(taker));
+        let text = if program.waits(taker).is_empty() {
+            format!("Give {giver_name} a signal, and let {name} wait for it.")
+        } else {
+            format!(
+                "Give {giver_name} a signal, and insert an instruction before {name} that waits for it, since {name} has a wait of its own."
+            )
+        };
+        changes.push(Change {
+            edit: Edit::Edge(giver, taker),
+            text,
+        });
+    }
+    changes
+}
+
+/// Waits for signals that nothing awaits, of all tasks that have none: where somebody else waits, both tasks of a race may come later.
+fn anywhere(program: &Program<'_>, raises: &[Raise]) -> Vec<Change> {
+    let free = |task: &TaskId| program.waits(*task).is_empty();
+    let forgotten = raises.iter().filter(|raise| !raise.is_awaited);
+    forgotten
+        .take(FORGOTTEN)
+        .flat_map(|raise| {
+            let tasks = program.tasks.indices().filter(free).take(GIVERS);
+            tasks.filter_map(|task| wait(program, task, raise))
+        })
+        .collect()
+}
+
+/// What orders two tasks of which nothing orders the one before the other.
+fn race(program: &mut Program<'_>, finding: &Finding, before: &Signature) -> Option<Advice> {
+    let raises = raises(program);
+    let tasks = tasks_of(program, finding);
+    let [place, other, ..] = tasks[..] else {
+        return None;
+    };
+    let mut orders = vec![(other, place)];
+    if finding.rule.code != rules::READ_BEFORE_WRITE.code {
+        orders.push((place, other));
+        // The signal that nobody awaits shows which of the two was meant to come first.
+        let is_unheard = |giver: TaskId| {
+            raises
+                .iter()
+                .any(|raise| raise.task == giver && !raise.is_awaited)
+        };
+        orders.sort_by_key(|(giver, _)| !is_unheard(*giver));
+    }
+    let mut found: Vec<(TaskId, Tried)> = Vec::new();
+    for (giver, taker) in orders {
+        let changes = after(program, &raises, giver, taker);
+        if let Some(best) = tried(program, finding, before, [changes]) {
+            found.push((giver, best));
+        }
+    }
+    if !found.iter().any(|(_, best)| best.errors == 0) {
+        let changes = anywhere(program, &raises);
+        let best = tried(program, finding, before, [changes]);
+        found.extend(best.map(|best| (place, best)));
+    }
+    found.sort_by_key(|(_, best)| best.errors);
+    let ((_, best), others) = found.split_first()?;
+    let mut text = format!("{} {}", best.text, outcome(best, before));
+    if let Some((first, other)) = others
+        .first()
+        .filter(|(_, other)| other.errors == best.errors && other.text != best.text)
+    {
+        text.push_str(&format!(
+            " If {} has to come first, which gives other values: {}",
+            program.task_name(*first),
+            other.text
+        ));
+    }
+    Some(Advice {
+        text,
+        errors: best.errors,
+    })
+}
+
+/// What a change that was tried leads to.
+fn outcome(tried: &Tried, before: &Signature) -> String {
+    let all: usize = before.values().sum();
+    match tried.errors {
+        0 => "With that, no error is left.".to_owned(),
+        left => format!("With that, {left} of {all} errors are left."),
+    }
+}
+
+/// What lets tasks go on that wait for what never comes.
+fn deadlock(program: &mut Program<'_>, finding: &Finding, before: &Signature) -> Advice {
+    let raises = raises(program);
+    let waiting = tasks_of(program, finding);
+    let unheard: Vec<Raise> = raises.iter().filter(|r| !r.is_awaited).copied().collect();
+    let (mut replaced, mut instead, mut lowered) = (vec![], vec![], vec![]);
+    let (mut given, mut removed) = (vec![], vec![]);
+    for task in &waiting {
+        for old in program.waits(*task).to_vec() {
+            let (Condition::AtLeast(n) | Condition::Equal(n)) = old.condition else {
+                continue;
+            };
+            let (name, of) = (program.task_name(*task), condition(program, &old));
+            let replace = |raise: &Raise, value: i64| {
+                let new = Wait {
+                    sync: raise.sync,
+                    condition: Condition::AtLeast(value),
+                };
+                let wanted = condition(program, &new);
+                Change {
+                    edit: Edit::Replace(*task, old, new),
+                    text: format!("Let {name} wait for {wanted} instead of {of}."),
+                }
+            };
+            let reaches = |raise: &&Raise| is_within_reach(program, *task, raise.sync);
+            let others = unheard.iter().filter(|raise| raise.sync != old.sync);
+            let others = others.filter(reaches);
+            replaced.extend(others.map(|raise| replace(raise, raise.value)));
+            instead.extend(other_signals(program, &raises, *task, &old));
+            let smaller = raises
+                .iter()
+                .filter(|raise| raise.sync == old.sync && raise.value < n);
+            lowered.extend(smaller.rev().map(|raise| replace(raise, raise.value)));
+            given.extend(missing_signals(program, &raises, *task, &old));
+            removed.push(Change {
+                edit: Edit::Remove(*task, old),
+                text: format!("Remove the wait of {name} for {of}."),
+            });
+        }
+    }
+    // A wait or a signal of another counter, or another number, changes less than one more or one fewer.
+    let kinds = [replaced, instead, lowered, given, removed];
+    if let Some(best) = tried(program, finding, before, kinds) {
+        let mut text = format!("{} {}", best.text, outcome(&best, before));
+        if let Some(other) = &best.other {
+            text.push_str(&format!(
+                " This leaves none either, and may give other values: {other}"
+            ));
+        }
+        return Advice {
+            text,
+            errors: best.errors,
+        };
+    }
+    let unheard: Vec<String> = unheard
+        .iter()
+        .take(FINDINGS)
+        .map(|raise| {
+            let name = &program.syncs[raise.sync].name;
+            format!("{name} of {}", program.task_name(raise.task))
+        })
+        .collect();
+    let forgotten = match &unheard[..] {
+        [] => "look for a signal that is missing".to_owned(),
+        names => format!("these signals are awaited by nobody: {}", names.join(", ")),
+    };
+    Advice {
+        text: format!(
+            "No change of one wait or one signal near these tasks leaves a program without errors; {forgotten}."
+        ),
+        errors: usize::MAX,
+    }
+}
+
+/// Signals of other counters that may have been meant for the one that a task waits for: first of counters that several queues raise, which is rare, then
+/// those that nothing awaits.
+fn other_signals(program: &Program<'_>, raises: &[Raise], task: TaskId, old: &Wait) -> Vec<Change> {
+    let (sync, name) = (old.sync, &program.syncs[old.sync].name);
+    let own = program.tasks.indices();
+    let own = own.filter(|giver| part(program, *giver) == part(program, task));
+    let given = own.flat_map(|giver| signals_of(program, giver).map(move |of| (giver, of)));
+    let is_counter = |of: SyncId| matches!(program.syncs[of].kind, SyncKind::Counter(_));
+    let mut others: Vec<(TaskId, SyncId)> = given
+        .filter(|(_, of)| *of != sync && is_counter(*of))
+        .collect();
+    others.sort_by_key(|(giver, of)| {
+        let mut known = raises.iter();
+        let known = known.find(|raise| (raise.task, raise.sync) == (*giver, *of));
+        known.map(|raise| raise.is_awaited)
+    });
+    others.truncate(GIVERS);
+    others
+        .into_iter()
+        .map(|(giver, of)| Change {
+            edit: Edit::Instead(giver, of, sync),
+            text: format!(
+                "Let {} raise {name} instead of {}.",
+                program.task_name(giver),
+                program.syncs[of].name
+            ),
+        })
+        .collect()
+}
+
+/// Signals that would complete what a task waits for, one for each task that could give it: those of the queues that raise the counter first.
+fn missing_signals(
+    program: &Program<'_>,
+    raises: &[Raise],
+    task: TaskId,
+    old: &Wait,
+) -> Vec<Change> {
+    let (sync, name) = (old.sync, &program.syncs[old.sync].name);
+    let queues: Vec<_> = raises
+        .iter()
+        .filter(|raise| raise.sync == sync)
+        .map(|raise| program.tasks[raise.task].queue)
+        .collect();
+    let amount = raises.iter().find(|raise| raise.sync == sync);
+    let amount = amount.map_or_else(
+        || match old.condition {
+            Condition::AtLeast(n) | Condition::Equal(n) => n,
+            Condition::Lit => 1,
+        },
+        |raise| raise.amount,
+    );
+    let is_quiet = |of: &TaskId| {
+        *of != task && part(program, *of) == part(program, task) && program.signals(*of).is_empty()
+    };
+    let mut givers: Vec<TaskId> = program.tasks.indices().filter(is_quiet).collect();
+    givers.sort_by_key(|of| !queues.contains(&program.tasks[*of].queue));
+    givers.truncate(GIVERS);
+    givers
+        .into_iter()
+        .map(|giver| Change {
+            edit: Edit::Signal(giver, sync, amount),
+            text: format!("Let {} raise {name} by {amount}.", program.task_name(giver)),
+        })
+        .collect()
+}
