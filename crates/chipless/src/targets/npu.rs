@@ -9,7 +9,9 @@ use crate::machine::Leniency;
 use crate::options::{CALIBRATION, Input, OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Source, Target};
 use chipless_device::{Block, Route};
-use chipless_model::{Direction, Finding, Info, Kernel, Node, Program, Rule, TaskId, Time, Value};
+use chipless_model::{
+    Direction, Finding, Info, Kernel, Node, Program, Rule, Task, TaskId, Time, Value,
+};
 use chipless_npu::names::{Model, Trace};
 use chipless_npu::profiling::Profiling;
 use chipless_npu::registers::{self, Structure};
@@ -201,16 +203,9 @@ impl<'f> Opened<'f> {
     }
 
     /// What to say where names that the user gave reach few tasks or none.
-    fn names_note(&self, options: &chipless_npu::Options, program: &Program<'_>) -> Option<String> {
+    fn names_note(&self, program: &Program<'_>) -> Option<String> {
         let named = program.tasks.iter().filter(|task| task.label.is_some());
         let (named, all) = (named.count(), program.tasks.len());
-        if options.names.is_some() && named == 0 {
-            return Some(
-                "--names: the trace is of another program: no queue of it has as many events as this program has tasks. Pass the \
-                 schedule trace that the compiler wrote with this blob"
-                    .to_owned(),
-            );
-        }
         if self.model.get().is_some() && named == 0 {
             return Some(format!(
                 "--model: no task of {all} carries a layer name, so no node can be shown. Compile with PERF_COUNT=YES, or pass \
@@ -283,7 +278,10 @@ impl Document for Opened<'_> {
             .map_err(|finding| Failure::program(vec![*finding]))?;
         let program = chipless_npu::lower(&self.document, self.image()?, &options)
             .map_err(Failure::program)?;
-        let notes = self.names_note(&options, &program).into_iter().collect();
+        if options.names.is_some() {
+            names_fit(&program)?;
+        }
+        let notes = self.names_note(&program).into_iter().collect();
         Ok(Lowered { program, notes })
     }
 
@@ -325,6 +323,37 @@ impl Document for Opened<'_> {
             ..Capabilities::default()
         }
     }
+}
+
+/// Of so many tasks of DPUs and SHAVEs, one may be without a name in the trace of its own compilation. In all 223 traces of programs for NPU4000 that were looked at, none is.
+const MOST_NAMELESS: usize = 20;
+
+/// Refuses names of another program: a trace of another compilation names a few tasks by chance, and those of all others would follow from them.
+fn names_fit(program: &Program<'_>) -> Result<(), Failure> {
+    let queue = |task: &Task| &*program.queues[task.queue].name;
+    let computes =
+        |task: &&Task| queue(task).starts_with("dpu") || queue(task).starts_with("shave");
+    let all = program.tasks.iter().filter(computes);
+    let nameless = all.clone().filter(|task| task.label.is_none());
+    let (Some(first), few) = (nameless.clone().next(), all.count() / MOST_NAMELESS) else {
+        return Ok(());
+    };
+    if nameless.count() <= few {
+        return Ok(());
+    }
+    let name = queue(first);
+    let tasks = program
+        .tasks
+        .iter()
+        .filter(|task| task.queue == first.queue);
+    Err(Failure::misuse(
+        "--names",
+        format!(
+            "expected the schedule trace that the compiler wrote with this blob, found that of another compilation: it has other tasks for {name} than the {} of the blob. \
+             `diff` takes the trace of its second file as --other names=FILE",
+            tasks.count()
+        ),
+    ))
 }
 
 impl Recompiles for Opened<'_> {

@@ -363,3 +363,36 @@ fn outputs_with_sparsity_maps_are_listed_field_by_field_and_refused_by_name() {
         );
     }
 }
+
+#[test]
+fn names_of_another_compilation_are_refused() {
+    let blob = fixtures().join("resblock/program.blob");
+    let blob = blob.to_str().expect("a path");
+    let folder = tempfile::tempdir().expect("a folder");
+    // Five invariants for each DPU, in as many tiles as the trace knows.
+    let trace = |tiles: usize| {
+        let lane = |tile: usize| {
+            let named = |what: &str, name: &str| json!({"ph": "M", "name": what, "pid": tile, "tid": 1, "args": {"name": name}});
+            let names = [
+                named("process_name", &format!("Cluster ({tile})")),
+                named("thread_name", "DPU"),
+            ];
+            let events = (0..5).map(move |at| {
+                json!({"ph": "X", "name": format!("layer_{at}?t_Convolution"), "pid": tile, "tid": 1, "ts": at, "dur": 1})
+            });
+            names.into_iter().chain(events).collect::<Vec<_>>()
+        };
+        let events: Vec<Value> = (0..tiles).flat_map(lane).collect();
+        let path = folder.path().join(format!("{tiles}.json"));
+        fs::write(&path, json!({ "traceEvents": events }).to_string()).expect("the trace");
+        path.to_str().expect("a path").to_owned()
+    };
+    let own = json(&["run", blob, "--timing-only", "--json", "--names", &trace(4)]);
+    assert_eq!(own["layers"].as_array().expect("layers").len(), 5);
+    let (status, _, error) = support::run(&["run", blob, "--timing-only", "--names", &trace(1)]);
+    assert_eq!(status, 2, "{error}");
+    assert!(
+        error.contains("found that of another compilation"),
+        "{error}"
+    );
+}
