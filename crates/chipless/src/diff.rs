@@ -55,6 +55,7 @@ fn programs(
     let (mut difference, pairs) = diff::diff(side_a, side_b);
     if wanted.time {
         let mut time = diff::time(side_a, side_b);
+        time.program = diff::facts(&a.info(), &b.info());
         time.machine = machines(a, b)?;
         difference.time = Some(time);
     }

@@ -9,7 +9,7 @@ use chipless_report::why::{self, Ranked, WhatIf};
 use chipless_sim::{Outcome, TimingOnly, Verified};
 use clap::Args;
 use rayon::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a program takes with a change of the machine or of itself; `None` where it does not come to its end.
 fn latency(opened: &Opened, options: &Options, change: &str) -> Result<Option<Time>, Failure> {
@@ -79,6 +79,9 @@ fn remove(program: &mut Program<'_>, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Layers and operations that `--rank` leaves out, so many of each, one at a time.
+const PARTS: usize = 4;
+
 /// Changes of a program rather than of its machine.
 const OF_PROGRAMS: [&str; 3] = ["tiles", "precision", "without"];
 
@@ -94,7 +97,8 @@ pub(super) struct Changes {
     what_if: Vec<String>,
     /// Re-run with each parameter improved 2x and rank speed-ups.
     ///
-    /// For an NPU program, it also times what --what-if offers for it: more tiles, and int8.
+    /// It also times what --what-if offers: the operations and layers with the most time on the critical path, each as if it took none; for an NPU
+    /// program, more tiles and int8.
     #[arg(long)]
     rank: bool,
 }
@@ -109,7 +113,9 @@ impl Changes {
     ) -> Result<Option<Vec<WhatIf>>, Failure> {
         let mut changes = self.what_if.clone();
         if self.rank {
-            changes.extend(compilations(opened, options)?);
+            let (offered, dear) = offers(opened, options)?;
+            changes.extend(offered);
+            changes.extend(dear);
         }
         if changes.is_empty() {
             return Ok(None);
@@ -161,13 +167,31 @@ impl Changes {
     }
 }
 
-/// Compilations that the target can time without a compiler; none of a target that cannot.
-fn compilations(opened: &Opened, options: &Options) -> Result<Vec<String>, Failure> {
+/// Compilations that the target can time without a compiler, none of a target that cannot; and the operations and layers that take the most time on the critical path,
+/// each as if it took none.
+fn offers(opened: &Opened, options: &Options) -> Result<(Vec<String>, Vec<String>), Failure> {
     opened.with_document(options, |document| {
-        let Some(recompiles) = document.capabilities().recompiles else {
-            return Ok(Vec::new());
+        let program = document.lower()?.program;
+        let recompiles = document.capabilities().recompiles;
+        let compilations = recompiles.map(|recompiles| recompiles.compilations(&program));
+        let outcome = time(&program);
+        let attribution = Attribution::of(&program, &outcome.timeline);
+        let layers = why::layers(&program, &attribution);
+        let layers = layers
+            .iter()
+            .map(|layer| (layer.layer.to_owned(), layer.critical_ns));
+        let critical = why::critical(&program, &attribution, outcome.timeline.end);
+        let mut operations: BTreeMap<String, f64> = BTreeMap::new();
+        for of in critical.by_queue.into_iter().flat_map(|of| of.operations) {
+            *operations.entry(of.operation).or_default() += of.ns;
+        }
+        let dearest = |mut parts: Vec<(String, f64)>| {
+            parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+            let parts = parts.into_iter().take(PARTS);
+            parts.map(|(name, _)| format!("without={name}"))
         };
-        Ok(recompiles.compilations(&document.lower()?.program))
+        let dear = dearest(operations.into_iter().collect()).chain(dearest(layers.collect()));
+        Ok((compilations.unwrap_or_default(), dear.collect()))
     })
 }
 

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use syncs::Syncs;
 
-pub use time::{Contribution, MachineFigure, TimeDifference, time};
+pub use time::{Contribution, MachineFigure, ProgramFact, TimeDifference, facts, time};
 
 /// One of two programs, and a run of it.
 #[derive(Clone, Copy, Debug)]

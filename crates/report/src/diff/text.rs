@@ -104,6 +104,11 @@ impl Difference {
             Time::from_ns(time.latency_a_ns),
             signed(difference)
         );
+        list(out, paint, "program", &time.program, |fact| {
+            let said = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+            let (b, a) = (said(&fact.b), said(&fact.a));
+            format!("{}: {}, was {}", clean(&fact.fact), clean(&b), clean(&a))
+        });
         let changed: Vec<_> = time
             .layers
             .iter()

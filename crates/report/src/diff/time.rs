@@ -2,7 +2,9 @@
 
 use super::Side;
 use crate::attribution::Attribution;
+use crate::info::value_text;
 use crate::why::engine;
+use chipless_model::Info;
 use chipless_model::{Program, TaskId};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -17,8 +19,21 @@ pub struct TimeDifference {
     pub latency_b_ns: f64,
     /// The greatest contribution first.
     pub layers: Vec<Contribution>,
+    /// What the two files say of themselves and that differs: tiles, versions of the compiler, sizes.
+    pub program: Vec<ProgramFact>,
     /// Figures of the two machines that differ, in the order of the machine file; none where both run on the same machine.
     pub machine: Vec<MachineFigure>,
+}
+
+/// A fact that two programs do not share, as `chipless info` has it.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct ProgramFact {
+    /// Which fact.
+    pub fact: String,
+    /// In the first program; null where it does not say.
+    pub a: Option<String>,
+    /// In the second one.
+    pub b: Option<String>,
 }
 
 /// A figure that two machines do not share.
@@ -89,6 +104,7 @@ pub fn time(a: Side<'_, '_>, b: Side<'_, '_>) -> TimeDifference {
         latency_a_ns: a.timeline.end.ns(),
         latency_b_ns: b.timeline.end.ns(),
         layers,
+        program: Vec::new(),
         machine: Vec::new(),
     }
 }
@@ -153,4 +169,37 @@ fn name(program: &Program<'_>, attribution: &Attribution, layered: bool, task: T
         let engine = engine(&program.queues[program.tasks[task].queue].name);
         format!("{engine}: {}", program.kernel(task).operation())
     }
+}
+
+/// Characters of a fact beyond which it is a hash or a path, which explain no time.
+const LONGEST_FACT: usize = 24;
+
+/// What two programs say of themselves and that differs, in the order of `chipless info`.
+pub fn facts(a: &Info, b: &Info) -> Vec<ProgramFact> {
+    let of = |info: &Info| -> Vec<(String, String)> {
+        let platform = ("platform".to_owned(), info.platform.clone());
+        let facts = info.facts.iter();
+        let facts = facts.map(|(name, value)| (name.clone(), value_text(value)));
+        std::iter::once(platform)
+            .chain(facts)
+            .filter(|(_, value)| value.chars().count() <= LONGEST_FACT)
+            .collect()
+    };
+    let (of_a, of_b) = (of(a), of(b));
+    let find = |all: &[(String, String)], fact: &str| {
+        let found = all.iter().find(|(name, _)| name == fact);
+        found.map(|(_, value)| value.clone())
+    };
+    let mut names: Vec<&String> = of_a.iter().map(|(name, _)| name).collect();
+    for (name, _) in &of_b {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let facts = names.into_iter().map(|fact| ProgramFact {
+        fact: fact.clone(),
+        a: find(&of_a, fact),
+        b: find(&of_b, fact),
+    });
+    facts.filter(|fact| fact.a != fact.b).collect()
 }

@@ -206,11 +206,19 @@ impl<'r> Run<'r, '_> {
         let syncs = widest(waited.iter().map(|w| &*program.syncs[w.sync].name));
         for (w, queues) in waited.iter().zip(&queues) {
             let sync = &program.syncs[w.sync].name;
+            // Of units that work side by side, each waits for its own part of the run.
+            let units = w.queues.first().map(|queue| program.queues[*queue].servers);
+            let whole = Time(
+                timeline
+                    .end
+                    .0
+                    .saturating_mul(u64::from(units.unwrap_or(1).max(1))),
+            );
             let _ = write!(
                 out,
                 "  {queues:names$}  {:>9}  {:>7}  for {sync:syncs$}",
                 w.total,
-                share(w.total, timeline.end)
+                share(w.total, whole)
             );
             if w.times > 1 {
                 let _ = write!(out, "  {} times, at most {}", w.times, w.longest);
