@@ -4,7 +4,7 @@
 //! precision. The outputs of the first two are compared with the third; the layers of the second show where resolution is lost.
 
 use crate::emit::Written;
-use crate::front::{Declared, Element, Front, Input, Layout, Source};
+use crate::front::{Activation, Declared, Element, Front, Input, Layout, Quantisation, Source};
 use chipless_gemini::lower::{Precision, whole};
 use chipless_gemini::{Data, Network, Schedule, WeightData};
 use chipless_kernels::cast::{Rounding, decode_f64, encode_f64};
@@ -44,7 +44,7 @@ pub struct Loss {
     pub layer: String,
     /// How many different values its result takes as stored.
     pub levels: usize,
-    /// How many of its elements are cut off at the end of the range, as a share.
+    /// How many of its elements are cut off at the end of the range, as a share. What an activation bounds is not counted.
     pub saturated: f64,
 }
 
@@ -151,13 +151,13 @@ pub fn compare(prepared: &Prepared<'_>, schedule: &str) -> Result<Comparison, St
         }
         outputs.push(difference(called, &real, expected));
     }
-    let bounds = front.bits() == 8;
     let layers = front.network.layers.iter().zip(&front.operations);
     let layers = layers
-        .filter_map(|(layer, operation)| {
+        .zip(&written.stored_layers)
+        .filter_map(|((layer, operation), how)| {
             let name = &layer.name;
-            let zero = operation.output.map(|stored| stored.zero);
-            loss(name, coarse.get(name)?, (precise.get(name)?, zero), bounds)
+            let range = Range::of(front, operation.activation, *how);
+            loss(name, coarse.get(name)?, precise.get(name)?, &range)
         })
         .collect();
     Ok(Comparison { outputs, layers })
@@ -189,13 +189,53 @@ fn difference(name: &str, found: &[f64], expected: &[f64]) -> Difference {
     }
 }
 
+/// What the stored numbers of a layer can stand for.
+struct Range {
+    /// The least and the greatest number as stored.
+    ends: [f64; 2],
+    stored: Quantisation,
+    activation: Activation,
+    /// How far a number may be beyond an end, in stored numbers: it is then stored with no more than the error of its neighbours.
+    step: f64,
+    /// Whether a `QuantizeLinear` may stand for a `Relu`: one whose range ends at zero.
+    is_bound_by_type: bool,
+}
+
+impl Range {
+    fn of(front: &Front, activation: Activation, stored: Quantisation) -> Range {
+        let is_integer = front.bits() == 8;
+        Range {
+            ends: if is_integer {
+                [-128.0, 127.0]
+            } else {
+                [-65_504.0, 65_504.0]
+            },
+            stored,
+            activation,
+            // Half the distance of two numbers in half precision at its end.
+            step: if is_integer { 1.0 } else { 16.0 },
+            is_bound_by_type: front.is_quantised,
+        }
+    }
+
+    /// Whether a number that the network keeps is cut off: it is stored as an end, and lies beyond it.
+    fn cuts_off(&self, stored: f64, precise: f64) -> bool {
+        let kept = match self.activation {
+            Activation::None => precise,
+            Activation::Relu => precise.max(0.0),
+            Activation::Bounded(most) => precise.max(0.0).min(most),
+        };
+        let wanted = kept / self.stored.scale + self.stored.zero;
+        self.ends.iter().any(|end| {
+            let is_zero = self.is_bound_by_type && (self.stored.zero - end).abs() < 0.5;
+            let sign = end.signum();
+            !is_zero && stored * sign >= end.abs() && (wanted - end) * sign > self.step
+        })
+    }
+}
+
 /// Whether a layer's result, as stored, has too few values or is cut off.
-fn loss(
-    name: &str,
-    stored: &[f64],
-    (precise, zero): (&[f64], Option<f64>),
-    is_integer: bool,
-) -> Option<Loss> {
+fn loss(name: &str, stored: &[f64], precise: &[f64], range: &Range) -> Option<Loss> {
     let levels = |values: &[f64], most: usize| {
         let mut seen = HashSet::new();
         for value in values {
@@ -207,30 +247,12 @@ fn loss(
         }
         seen.len()
     };
-    let ends: [f64; 2] = if is_integer {
-        [-128.0, 127.0]
+    let pairs = stored.iter().zip(precise);
+    let saturated = if stored.len() == precise.len() {
+        pairs.filter(|(s, p)| range.cuts_off(**s, **p)).count()
     } else {
-        [-65_504.0, 65_504.0]
+        0
     };
-    let mut saturated = 0;
-    if stored.len() == precise.len() {
-        for end in ends {
-            let at_end = |value: &f64| value * end.signum() >= end.abs();
-            let pairs = || stored.iter().zip(precise).filter(|(s, _)| at_end(s));
-            let sizes = || pairs().map(|(_, p)| *p);
-            let (least, most) = sizes().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
-                (a.min(v), b.max(v))
-            });
-            // Where the end stands for zero, what is below it is what a ReLU bounds, whichever of the two does it.
-            if zero == Some(end) && most * end.signum() >= 0.0 && least * end.signum() >= 0.0 {
-                continue;
-            }
-            // What an activation bounds is the same number for all; what the type cuts off is not.
-            if most - least > 0.1 * least.abs().max(most.abs()) {
-                saturated += pairs().count();
-            }
-        }
-    }
     let found = Loss {
         layer: name.to_owned(),
         levels: levels(stored, FINE),

@@ -50,7 +50,7 @@ impl Reading {
         match self.precision {
             Some(Precision::Half) if self.batch != 1 => Some((
                 "batch",
-                "expected no batch with fp16: the shape of an input gives its whole shape, with the batch",
+                "expected no --batch with fp16. Pass the whole shape of each input with the batch as its first extent, as in --shape NAME=4,3,224,224: it replaces an open one, or one of 1",
             )),
             Some(Precision::Int8) if !self.shapes.is_empty() => Some((
                 "shape",

@@ -26,6 +26,8 @@ pub struct Written {
     pub(crate) bits: u8,
     values: IndexMap<String, Value>,
     pub(super) arrays: Result<Vec<(String, Vec<u8>)>, String>,
+    /// How the result of each layer of the network is stored.
+    pub(crate) stored_layers: Vec<Quantisation>,
     /// How inputs are stored.
     pub(crate) stored_inputs: Vec<Quantisation>,
     /// The layer that makes each output, and how it is stored.
@@ -75,6 +77,7 @@ impl Written {
             Err(text) => return Err(text),
         };
         let stored_inputs = scales.inputs.clone();
+        let stored_layers = scales.layers.clone();
         let mut writer = Writer {
             front,
             batch,
@@ -83,6 +86,7 @@ impl Written {
             moved: HashMap::new(),
             place: Vec::new(),
             written: Written {
+                stored_layers,
                 stored_inputs,
                 stored_outputs: Vec::new(),
                 layers: Vec::new(),

@@ -201,6 +201,7 @@ impl<'g> Reader<'g> {
             readers: HashMap::new(),
             shared: HashSet::new(),
             refused: Vec::new(),
+            batch: None,
             nodes: 0,
         }
     }
@@ -230,13 +231,11 @@ impl<'g> Reader<'g> {
         }
         if let Some(name) = shapes
             .keys()
-            .find(|name| !self.known.contains_key(name.as_str()))
+            .find(|name| !graph.input.iter().any(|i| i.name.as_ref() == Some(name)))
         {
-            let names: Vec<&str> = self
-                .builder
-                .inputs
-                .iter()
-                .filter_map(|i| Some(i.declared.as_ref()?.name.as_str()))
+            let names = graph.input.iter().filter_map(|i| i.name.as_deref());
+            let names: Vec<&str> = names
+                .filter(|name| !matches!(self.known.get(name), Some(Some(Value::Array(_)))))
                 .collect();
             open.push(format!(
                 "expected the name of an input ({}) as --shape, found `{name}`",
@@ -247,6 +246,11 @@ impl<'g> Reader<'g> {
             return Err(Refused(open));
         }
         self.walk(graph);
+        if let (Some(batch), false) = (self.batch, self.refused.is_empty()) {
+            self.refused.push(format!(
+                "the model was exported for a batch of 1, and --shape gives {batch}: export it with an open batch (torch.onnx.export, dynamic_axes)"
+            ));
+        }
         if !self.refused.is_empty() {
             return Err(Refused(std::mem::take(&mut self.refused)));
         }
@@ -315,9 +319,14 @@ impl<'g> Reader<'g> {
                     let fixed = dim.dim_value.filter(|v| (1..1 << 31).contains(v));
                     let told = given.map(|given| given[at]);
                     match (fixed, told) {
+                        // A batch of one is what an exporter writes that was not told another.
+                        (Some(1), Some(told)) if at == 0 && dims.len() > 1 => {
+                            self.batch = Some(told).filter(|told| *told > 1).or(self.batch);
+                            shape.push(told);
+                        }
                         (Some(fixed), Some(told)) if fixed != told => {
                             return Err(format!(
-                                "the input `{name}` has {fixed} elements along its dimension {at}, --shape gives {told}"
+                                "the model fixes dimension {at} of the input `{name}` at {fixed}, --shape gives {told}. Only open dimensions and a batch of 1 can be given: export the model with an open dimension there"
                             ));
                         }
                         (Some(extent), _) | (None, Some(extent)) => shape.push(extent),

@@ -56,6 +56,8 @@ struct Reader<'g> {
     /// What several things read.
     shared: HashSet<crate::front::Source>,
     refused: Vec<String>,
+    /// The batch that `--shape` gives in the place of the model's, which is 1.
+    batch: Option<i64>,
     /// Nodes so far, those in branches and loops among them.
     nodes: usize,
 }

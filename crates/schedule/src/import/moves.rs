@@ -68,6 +68,15 @@ impl Reader<'_> {
         for extent in shape.iter_mut().filter(|extent| **extent == -1) {
             *extent = elements(&own).checked_div(known).unwrap_or(0);
         }
+        // A model that was exported for a batch of one says 1 where it means the batch.
+        let given = shape.clone();
+        if let (Some(batch), [first @ 1, ..]) = (self.batch, &mut shape[..])
+            && own.first() == Some(&batch)
+            && elements(&own) != elements(&given)
+            && batch.checked_mul(known) == Some(elements(&own))
+        {
+            *first = batch;
+        }
         self.reshaped(&x, &shape)
     }
 

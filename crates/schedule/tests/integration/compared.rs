@@ -2,7 +2,9 @@
 
 use crate::onnx::{Graph, Node};
 use crate::{machine, options};
+use chipless_schedule::calibrate::{Method, calibrate};
 use chipless_schedule::compare::{Comparison, Inputs, compare, prepare};
+use chipless_schedule::compute::Map;
 use chipless_schedule::emit::{Written, searched};
 use chipless_schedule::front::Front;
 use chipless_schedule::import::Shapes;
@@ -106,4 +108,68 @@ fn inputs_that_are_given_decide_the_numbers() {
     assert!(name.contains("(input), found `x`"), "{name}");
     let shape = compared(&front, &front, &given("input", vec![16], 0.0)).unwrap_err();
     assert!(shape.contains("[1, 16, 4, 4], found [16]"), "{shape}");
+}
+
+/// Calibrated with a half of what is then given, or with all of it: the layers that lose.
+fn lost_when_calibrated(graph: impl Fn() -> Graph, share: f32) -> Comparison {
+    let mut front = chipless_schedule::onnx::read(&graph().bytes(), 1, &|_| None).unwrap();
+    let mut rng = Rng::with_seed(9);
+    let values: Vec<f32> = (0..256).map(|_| rng.f32() * 2.0 - 1.0).collect();
+    let image = Map {
+        extents: [16, 4, 4],
+        values: values.iter().map(|value| value * share).collect(),
+    };
+    calibrate(&mut front, &[vec![image]], Method::MinMax).unwrap();
+    let given = values.into_iter().map(f64::from).collect();
+    let given = Inputs::from([("input".to_owned(), (vec![1, 16, 4, 4], given))]);
+    compared(&front, &half(graph()), &given).unwrap()
+}
+
+/// What an activation bounds is the network's doing: zeros behind `Relu`, and both ends of `Clip`.
+#[test]
+fn what_an_activation_bounds_is_not_lost() {
+    let clipped = || {
+        let mut rng = Rng::with_seed(3);
+        let mut graph = Graph::default();
+        graph.input([16, 4, 4]);
+        let weights: Vec<f32> = (0..256).map(|_| rng.f32() - 0.5).collect();
+        let weights = graph.floats(&[16, 16, 1, 1], &weights);
+        graph.add(&Node::new("Conv", "conv", &["input", &weights]));
+        let (least, most) = (graph.floats(&[], &[0.0]), graph.floats(&[], &[0.25]));
+        graph.add(&Node::new("Clip", "clip", &["conv", &least, &most]));
+        graph.output("clip");
+        graph
+    };
+    for graph in [&clipped as &dyn Fn() -> Graph, &|| deep(2)] {
+        let found = lost_when_calibrated(graph, 1.0);
+        assert_eq!(found.layers, [], "{found:?}");
+        assert!(found.outputs[0].relative_error.unwrap() < 0.05, "{found:?}");
+    }
+    // What the data did not hold is lost at the upper end, and the zeros are not counted.
+    let found = lost_when_calibrated(|| deep(2), 0.3);
+    let lost = found.layers.iter().find(|loss| loss.layer == "conv0");
+    let share = lost.unwrap_or_else(|| panic!("{found:?}")).saturated;
+    assert!((0.01..0.4).contains(&share), "{found:?}");
+}
+
+/// A batch of one is what an exporter writes that was told no other; other extents are the model's.
+#[test]
+fn a_shape_replaces_a_batch_of_one() {
+    let read = |name: &str, shape: &[i64]| {
+        let shapes = Shapes::from([(name.to_owned(), shape.to_vec())]);
+        chipless_schedule::import::read(&deep(1).bytes(), &shapes, &|_| None)
+    };
+    let front = read("input", &[4, 16, 4, 4]).unwrap();
+    let declared = front.inputs[0].declared.as_ref().unwrap();
+    assert_eq!(declared.shape, [4, 16, 4, 4]);
+    let found = compared(&front, &front, &Inputs::new()).unwrap();
+    assert!(found.outputs[0].relative_error.unwrap() < 2e-3, "{found:?}");
+    let said = |name: &str, shape: &[i64]| read(name, shape).unwrap_err().to_string();
+    let fixed = said("input", &[4, 16, 5, 4]);
+    assert!(
+        fixed.contains("fixes dimension 2") && !fixed.contains("()"),
+        "{fixed}"
+    );
+    let name = said("x", &[4, 16, 4, 4]);
+    assert!(name.contains("(input) as --shape, found `x`"), "{name}");
 }
