@@ -8,6 +8,8 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 
 /// Write host firmware in C for an IOSpec.
+///
+/// Your files are kept: app.c, Makefile and the files of the library are written where they are absent. model.h, model.c and iospec.yaml are renewed.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -22,6 +24,11 @@ pub(crate) struct Arguments {
     /// Options of `chipless run` for that program are accepted. Default: outputs are zeros.
     #[arg(long, short, value_name = "FILE")]
     program: Option<PathBuf>,
+    /// Overwrite files that you changed.
+    ///
+    /// Without it, a changed app.c, Makefile or file of the library is kept, and a model.h, model.c or iospec.yaml that Chipless did not write is an error.
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     options: TargetOptions,
 }
@@ -30,6 +37,7 @@ const EXAMPLES: &str = "\
 Examples:
   chipless host iospec.yaml -o firmware --program model.pt
   make -C firmware && firmware/app 3 < inputs > outputs
+  CHIPLESS=/opt/chipless firmware/app 3 < inputs > outputs    Chipless is not in PATH
 
 Written are Makefile, model.h and model.c (names and sizes), app.c (a skeleton of an application), spu.h and spu_mock.c (the \
 two calls of the SPU library, ours and not the vendor's, which start the program that the environment variable CHIPLESS \
@@ -64,25 +72,80 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         None
     };
     let contract = directory.join("iospec.yaml");
-    files::write(&contract, &[document.write().as_bytes()])?;
-    let mut names = vec!["iospec.yaml"];
-    for (name, text) in made(
+    let mut files = vec![(
+        "iospec.yaml",
+        format!(
+            "# {MADE} from {}.\n{}",
+            arguments.spec.display().to_string().escape_default(),
+            document.write()
+        ),
+    )];
+    files.extend(made(
         &arguments.spec,
         &document,
         &absolute(&contract)?,
         program
             .as_ref()
             .map(|(path, options)| (&**path, &**options)),
-    )? {
-        files::write(&directory.join(name), &[text.as_bytes()])?;
-        names.push(name);
+    )?);
+    let (mut written, mut kept) = (Vec::new(), Vec::new());
+    for (name, text) in &files {
+        match beside(&directory.join(name), text, arguments.force)? {
+            Beside::Kept => kept.push(*name),
+            Beside::Written => written.push((*name, text)),
+        }
     }
-    terminal::print(&format!(
-        "{0}: {1}\nBuild them with `make -C {0}`.\n",
-        directory.display(),
-        names.join(", ")
-    ))?;
+    // Nothing is written where one of them is refused.
+    for (name, text) in &written {
+        files::write(&directory.join(name), &[text.as_bytes()])?;
+    }
+    let names: Vec<&str> = written.iter().map(|(name, _)| *name).collect();
+    let mut said = format!("{}: {}\n", directory.display(), names.join(", "));
+    if !kept.is_empty() {
+        said += &format!(
+            "Kept, as they are not what Chipless would write: {} (--force overwrites them)\n",
+            kept.join(", ")
+        );
+    }
+    said += &format!("Build them with `make -C {}`.\n", directory.display());
+    terminal::print(&said)?;
     Ok(Exit::Done)
+}
+
+/// What becomes of a file of the firmware.
+enum Beside {
+    /// Somebody changed the file that is there.
+    Kept,
+    Written,
+}
+
+/// What a file says that nobody is meant to change.
+const MADE: &str = "Made by chipless host";
+/// Those files.
+const RENEWED: [&str; 3] = ["iospec.yaml", "model.h", "model.c"];
+
+/// Looks at the file that a new one would replace.
+fn beside(path: &Path, text: &str, force: bool) -> Result<Beside, Failure> {
+    if force || !path.is_file() {
+        return Ok(Beside::Written);
+    }
+    let there = files::open(path).map_err(|error| Failure::unreadable(path.display(), error))?;
+    if *there == *text.as_bytes() {
+        return Ok(Beside::Written);
+    }
+    let name = path.file_name().unwrap_or_default();
+    if !RENEWED.iter().any(|renewed| name == *renewed) {
+        return Ok(Beside::Kept);
+    }
+    let first = there
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    if String::from_utf8_lossy(first).contains(MADE) {
+        return Ok(Beside::Written);
+    }
+    let text = "expected a file that `chipless host` wrote, or none, found another, which would be lost. Pass another directory with -o, or --force to overwrite it";
+    Err(Failure::misuse(path.display(), text))
 }
 
 /// Prints the application alone.

@@ -79,7 +79,7 @@ const WRITERS: &[Writer] = &[
     ),
     (
         "host/model.c",
-        "host fixtures/spu/dense/iospec.yaml -o {}/host",
+        "host fixtures/spu/dense/iospec.yaml --force -o {}/host",
     ),
     ("man/chipless-run.1", "completions --man {}/man"),
     ("s.csv", "sweep {}/plan.yaml --restart -o {}/s.csv"),

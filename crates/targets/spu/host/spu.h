@@ -7,6 +7,10 @@
 #ifndef SPU_H
 #define SPU_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum {
     kSpuOk = 0,
     /* The call breaks the order that the IOSpec gives. */
@@ -22,5 +26,9 @@ int SpuWriteData(unsigned sequence_id, const void *const vectors[]);
 /* Receives the outputs of a sequence, in the order of the sequence, into vectors as model.h describes them. Returns kSpuOk,
  * or why nothing was received. */
 int SpuReadData(unsigned sequence_id, void *const vectors[]);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

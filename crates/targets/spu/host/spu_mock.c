@@ -36,7 +36,8 @@ static void become_simulator(int input, int output)
         /* execvp changes none of its arguments; its type is older than const. */
         execvp(program, (char *const *)model_command);
     }
-    fprintf(stderr, "spu_mock: cannot start %s: %s\n", program, strerror(errno));
+    fprintf(stderr, "spu_mock: cannot start %s: %s. Set the environment variable CHIPLESS to the path of chipless\n", program,
+            strerror(errno));
     _exit(127);
 }
 

@@ -120,6 +120,10 @@ impl<'d> Model<'d> {
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+
 ",
         );
         for (name, vector) in self.vectors() {
@@ -176,6 +180,10 @@ extern const size_t model_sequence_count;
 /* The command that simulates the model; NULL ends it. Without a program behind the contract outputs are zeros. */
 extern const char *const model_command[];
 extern const bool model_has_program;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
 ",
