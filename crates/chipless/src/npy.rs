@@ -40,6 +40,15 @@ fn accepted(element: ElementType, found: &TypeStr) -> bool {
     found.size_field() == bytes && alike
 }
 
+/// How a numpy type compares with `element`.
+fn compared(element: ElementType, found: &TypeStr) -> misfit::Found {
+    match found.type_char() {
+        _ if accepted(element, found) => misfit::Found::Same,
+        TypeChar::Bool | TypeChar::Int | TypeChar::Uint | TypeChar::Float => misfit::Found::Numbers,
+        _ => misfit::Found::Raw,
+    }
+}
+
 /// Whether a file holds numpy's default integers where a program has a shorter type: they are taken where all of them fit.
 pub fn is_narrowed(file: &[u8], element: ElementType) -> bool {
     header(file).is_ok_and(|(header, _)| match header.dtype() {
@@ -77,7 +86,7 @@ pub fn read<'b>(
             expected(),
             name(&found),
             header.shape(),
-            misfit::advice(accepted(element, &found), element, shape, header.shape())
+            misfit::advice(compared(element, &found), element, shape, header.shape())
         ));
     }
     let size = found.size_field() as usize;
@@ -213,13 +222,18 @@ impl Numbers<'_> {
 
 fn real(bytes: &[u8]) -> f64 {
     match *bytes {
+        [_, _] => {
+            let mut number = [0.0];
+            let decoded = decode_f64(ElementType::Float16, bytes, &mut number);
+            decoded.map_or(0.0, |()| number[0])
+        }
         [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
         [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
         _ => 0.0,
     }
 }
 
-/// Reads an array of integers or of reals of 32 or 64 bits, of any shape. The error is what to say after the file's name.
+/// Reads an array of integers or of reals of 16 to 64 bits, of any shape. The error is what to say after the file's name.
 pub fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
     let (header, data) = header(file)?;
     let DType::Plain(found) = header.dtype() else {
@@ -229,12 +243,12 @@ pub fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
     let known = match kind {
         TypeChar::Bool => size == 1,
         TypeChar::Int | TypeChar::Uint => matches!(size, 1 | 2 | 4 | 8),
-        TypeChar::Float => matches!(size, 4 | 8),
+        TypeChar::Float => matches!(size, 2 | 4 | 8),
         _ => false,
     };
     if !known {
         return Err(format!(
-            "expected integers, float32 or float64, found {}",
+            "expected integers or reals of 16 to 64 bits, found {}: pass x.astype(numpy.float32)",
             name(&found)
         ));
     }
@@ -348,6 +362,14 @@ pub fn reals(file: &[u8]) -> Result<(Vec<u64>, Vec<f64>), String> {
 
 fn header(file: &[u8]) -> Result<(NpyHeader, &[u8]), String> {
     let not_npy = || {
+        if file.starts_with(b"PK\x03\x04") {
+            return "expected an .npy file, found a zip archive, as .npz files are: take the array out with numpy.save(\"x.npy\", numpy.load(\"FILE.npz\")[\"NAME\"])".to_owned();
+        }
+        if let Some((kind, _)) =
+            crate::foreign::kind(file).filter(|_| !file.starts_with(b"\x93NUMPY"))
+        {
+            return format!("expected an .npy file, found {kind}");
+        }
         let start: Vec<String> = file.iter().take(8).map(|b| format!("{b:02x}")).collect();
         format!(
             "expected an .npy file (93 4e 55 4d 50 59 …), found {}",
@@ -638,11 +660,11 @@ mod tests {
         let said = |bytes: &[u8]| read(bytes, ElementType::Float16, &[2]).unwrap_err();
         assert_eq!(
             said(&file("'<f4'", false, "(2,)", &[0; 8])),
-            "expected float16 [2], found float32 [2]"
+            "expected float16 [2], found float32 [2]. Pass x.astype(numpy.float16)"
         );
         assert_eq!(
             said(&file("'<f2'", false, "(1, 2)", &[0; 4])),
-            "expected float16 [2], found float16 [1, 2]. It has as many elements: numpy.reshape(x, [2]) gives it this shape, if they are in this order"
+            "expected float16 [2], found float16 [1, 2]. It has as many elements: pass numpy.reshape(x, [2]) if they are in this order"
         );
         assert_eq!(
             said(&file("'<f2'", false, "(2,)", &[0; 3])),
@@ -654,7 +676,15 @@ mod tests {
         );
         assert_eq!(
             said(b"PK\x03\x04"),
-            "expected an .npy file (93 4e 55 4d 50 59 …), found 50 4b 03 04"
+            "expected an .npy file, found a zip archive, as .npz files are: take the array out with numpy.save(\"x.npy\", numpy.load(\"FILE.npz\")[\"NAME\"])"
+        );
+        assert_eq!(
+            said(b"\x89PNG\r\n"),
+            "expected an .npy file, found a PNG image"
+        );
+        assert_eq!(
+            said(b"hello"),
+            "expected an .npy file (93 4e 55 4d 50 59 …), found 68 65 6c 6c 6f"
         );
         assert_eq!(
             said(b""),

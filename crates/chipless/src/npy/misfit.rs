@@ -2,38 +2,116 @@
 
 use chipless_model::{ElementType, Kind};
 
+/// How the element type of an array compares with the one that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// The same.
+    Same,
+    /// Another one whose numbers numpy can convert.
+    Numbers,
+    /// One that numpy has no numbers for.
+    Raw,
+}
+
 /// What to do about an array of another type or shape; empty where nothing is certain.
 pub(super) fn advice(
-    same_type: bool,
+    found_type: Found,
     element: ElementType,
     shape: &[u64],
     found: &[u64],
 ) -> String {
-    let last_to_second = match found {
-        [n, between @ .., channels] if found.len() > 2 => [&[*n, *channels], between].concat(),
-        _ => Vec::new(),
-    };
-    if last_to_second == shape && found != shape {
-        let axes = std::iter::once(found.len() - 1).chain(1..found.len() - 1);
-        let axes: Vec<String> = axes.map(|axis| axis.to_string()).collect();
-        format!(
-            ". Its channels come last and should come second: pass numpy.transpose(x, (0, {}))",
-            axes.join(", ")
-        )
-    } else if !same_type && found == shape && element.kind() != Kind::Float {
-        format!(
-            ". Pass x.astype(numpy.{element}) if it holds whole numbers; reals are quantised by the scale of this input first"
-        )
-    } else if same_type
-        && found != shape
-        && elements(found).is_some_and(|n| elements(shape) == Some(n))
-    {
-        format!(
-            ". It has as many elements: numpy.reshape(x, {shape:?}) gives it this shape, if they are in this order"
-        )
-    } else {
-        String::new()
+    let mut pass = "x".to_owned();
+    let (mut why, mut unless) = ("", "");
+    if found != shape {
+        if let Some(axes) = last_to_second(shape, found) {
+            why = "Its channels come last and should come second";
+            pass = format!("numpy.transpose(x, {axes})");
+        } else if let Some((axes, is_whole)) = permutation(shape, found) {
+            why = "Its axes are in another order";
+            pass = format!("numpy.transpose(x, {axes})");
+            if !is_whole {
+                pass += &format!(".reshape({shape:?})");
+            }
+        } else if elements(found).is_some_and(|n| elements(shape) == Some(n)) {
+            why = "It has as many elements";
+            unless = " if they are in this order";
+            pass = format!("numpy.reshape(x, {shape:?})");
+        } else {
+            return String::new();
+        }
     }
+    let is_float = element.kind() == Kind::Float;
+    match found_type {
+        Found::Same if found == shape => return String::new(),
+        Found::Same => {}
+        Found::Raw => return String::new(),
+        // numpy has no others of the floating types.
+        Found::Numbers
+            if is_float && !element.name().starts_with("float") || element.bits() < 8 =>
+        {
+            return String::new();
+        }
+        Found::Numbers if is_float && element.bits() < 16 => return String::new(),
+        Found::Numbers => {
+            pass += &format!(".astype(numpy.{element})");
+            if !is_float {
+                let whole = if unless.is_empty() { " if" } else { " and" };
+                return sentence(
+                    why,
+                    &pass,
+                    &format!(
+                        "{unless}{whole} it holds whole numbers; reals are quantised by the scale of this input first"
+                    ),
+                );
+            }
+        }
+    }
+    sentence(why, &pass, unless)
+}
+
+fn sentence(why: &str, pass: &str, unless: &str) -> String {
+    if why.is_empty() {
+        format!(". Pass {pass}{unless}")
+    } else {
+        format!(". {why}: pass {pass}{unless}")
+    }
+}
+
+/// The axes that bring the last dimension to the second place.
+fn last_to_second(shape: &[u64], found: &[u64]) -> Option<String> {
+    let [n, between @ .., channels] = found else {
+        return None;
+    };
+    let is_it = found.len() > 2 && [&[*n, *channels], between].concat() == shape;
+    let axes = || [0, found.len() - 1].into_iter().chain(1..found.len() - 1);
+    is_it.then(|| tuple(axes()))
+}
+
+/// The axes of an array in the order of a shape that has the same dimensions in another order, whatever stands at those of one element; and whether the
+/// array then has this shape. Nothing where it has the dimensions in the same order.
+fn permutation(shape: &[u64], found: &[u64]) -> Option<(String, bool)> {
+    let long = |shape: &[u64]| -> Vec<u64> { shape.iter().copied().filter(|d| *d != 1).collect() };
+    if long(shape) == long(found) || long(shape).len() != long(found).len() {
+        return None;
+    }
+    let mut free: Vec<usize> = (0..found.len()).collect();
+    let mut axes = Vec::new();
+    for extent in shape {
+        // An axis of one element is taken where there is one, and made by a reshape otherwise.
+        match free.iter().position(|axis| found[*axis] == *extent) {
+            Some(at) => axes.push(free.remove(at)),
+            None if *extent == 1 => {}
+            None => return None,
+        }
+    }
+    let is_whole = free.is_empty() && axes.len() == shape.len();
+    axes.extend(free);
+    Some((tuple(axes.into_iter()), is_whole))
+}
+
+fn tuple(axes: impl Iterator<Item = usize>) -> String {
+    let axes: Vec<String> = axes.map(|axis| axis.to_string()).collect();
+    format!("({})", axes.join(", "))
 }
 
 /// Elements of a shape; `None` beyond 64 bits.
@@ -47,13 +125,49 @@ mod tests {
 
     #[test]
     fn a_misfit_says_what_to_do() {
-        let said =
-            |same, shape: &[u64], found: &[u64]| advice(same, ElementType::Int8, shape, found);
-        let last = said(true, &[1, 3, 8, 6], &[1, 8, 6, 3]);
-        assert!(last.contains("numpy.transpose(x, (0, 3, 1, 2))"), "{last}");
-        assert!(said(true, &[1, 3, 8, 6], &[3, 8, 6]).contains("numpy.reshape(x, [1, 3, 8, 6])"));
-        assert!(said(false, &[4, 4], &[4, 4]).contains("x.astype(numpy.int8)"));
-        assert_eq!(said(true, &[4, 4], &[5]), "");
-        assert_eq!(said(true, &[], &[]), "");
+        let of = |found_type, element, shape: &[u64], found: &[u64]| {
+            advice(found_type, element, shape, found)
+        };
+        let said = |shape: &[u64], found: &[u64]| of(Found::Same, ElementType::Int8, shape, found);
+        let last = said(&[1, 3, 8, 6], &[1, 8, 6, 3]);
+        assert!(
+            last.contains("pass numpy.transpose(x, (0, 3, 1, 2))"),
+            "{last}"
+        );
+        // A sequence N, L, D as N, D, L, 1: reshape would mix its numbers.
+        let sequence = said(&[1, 64, 32, 1], &[1, 32, 64]);
+        assert!(
+            sequence.ends_with("pass numpy.transpose(x, (0, 2, 1)).reshape([1, 64, 32, 1])"),
+            "{sequence}"
+        );
+        let less = said(&[32, 64], &[1, 64, 32, 1]);
+        assert!(
+            less.ends_with("numpy.transpose(x, (2, 1, 0, 3)).reshape([32, 64])"),
+            "{less}"
+        );
+        assert!(said(&[4, 6], &[6, 4]).ends_with("pass numpy.transpose(x, (1, 0))"));
+        let same = said(&[1, 3, 8, 6], &[3, 8, 6]);
+        assert!(
+            same.contains("pass numpy.reshape(x, [1, 3, 8, 6]) if they are"),
+            "{same}"
+        );
+        assert_eq!(said(&[4, 4], &[5]), "");
+        assert_eq!(said(&[], &[]), "");
+
+        let typed =
+            |element, shape: &[u64], found: &[u64]| of(Found::Numbers, element, shape, found);
+        assert!(
+            typed(ElementType::Int8, &[4, 4], &[4, 4]).contains("Pass x.astype(numpy.int8) if")
+        );
+        assert_eq!(
+            typed(ElementType::Float32, &[4], &[4]),
+            ". Pass x.astype(numpy.float32)"
+        );
+        assert!(
+            typed(ElementType::Int8, &[1, 64, 32, 1], &[1, 32, 64])
+                .contains("(0, 2, 1)).reshape([1, 64, 32, 1]).astype(numpy.int8) if it holds")
+        );
+        assert_eq!(typed(ElementType::BFloat16, &[4], &[4]), "");
+        assert_eq!(of(Found::Raw, ElementType::Float32, &[4], &[4]), "");
     }
 }
