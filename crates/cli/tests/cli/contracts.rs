@@ -170,6 +170,71 @@ fn an_application_writes_latched_inputs_before_what_uses_them() {
 }
 
 #[test]
+fn files_that_somebody_changed_are_kept() {
+    let contract = "fixtures/spu/latched/iospec.yaml";
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let output = directory.path().to_str().unwrap();
+    let host = ["host", contract, "-o", output];
+    done(&host);
+    // Nothing changed: all of it is written again.
+    assert!(!done(&host).contains("Kept"));
+    let own = "int main(void) { return 0; }\n";
+    std::fs::write(path("app.c"), own).unwrap();
+    std::fs::remove_file(path("model.c")).unwrap();
+    let said = done(&host);
+    assert!(said.contains("would write: app.c (--force"), "{said}");
+    assert_eq!(std::fs::read_to_string(path("app.c")).unwrap(), own);
+    assert!(path("model.c").exists());
+    // A contract of somebody else's stays, and nothing else is written.
+    std::fs::write(path("iospec.yaml"), "# mine\n").unwrap();
+    std::fs::remove_file(path("model.c")).unwrap();
+    let (code, _, said) = run(&host);
+    assert!(
+        code == 2 && said.contains("iospec.yaml") && said.contains("--force"),
+        "{said}"
+    );
+    assert!(!path("model.c").exists());
+    done(&[&host[..], &["--force"]].concat());
+    assert_ne!(std::fs::read_to_string(path("app.c")).unwrap(), own);
+}
+
+/// An application in C++ links with the library, and what is missing without PATH has a name.
+#[test]
+fn an_application_may_be_in_another_language() {
+    use std::process::Command;
+    let contract = "fixtures/spu/latched/iospec.yaml";
+    let directory = tempfile::tempdir().unwrap();
+    let firmware = directory.path().to_str().unwrap();
+    done(&["host", contract, "-o", firmware]);
+    let make = |arguments: &[&str]| {
+        let mut command = Command::new("make");
+        command.current_dir(firmware).args(arguments).status()
+    };
+    // Who has no compiler builds no firmware.
+    if !make(&["CFLAGS=-O0"]).is_ok_and(|status| status.success()) {
+        return;
+    }
+    let app = Command::new(directory.path().join("app"))
+        .env("CHIPLESS", directory.path().join("nothing"))
+        .stdin(std::fs::File::open(directory.path().join("app")).unwrap())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&app.stderr);
+    assert!(said.contains("environment variable CHIPLESS"), "{said}");
+    let plus = "#include \"model.h\"\n#include \"spu.h\"\nint main() { return SpuReadData(99, nullptr) + (int)model_sequence_count == 0; }\n";
+    std::fs::write(directory.path().join("app2.cpp"), plus).unwrap();
+    let built = Command::new("c++")
+        .current_dir(firmware)
+        .args(["-I.", "app2.cpp", "model.o", "spu_mock.o", "-o", "app2"])
+        .output();
+    if let Ok(built) = built {
+        let said = String::from_utf8_lossy(&built.stderr);
+        assert!(built.status.success(), "{said}");
+    }
+}
+
+#[test]
 fn what_is_no_step_or_no_contract_says_what_to_do() {
     let contract = "fixtures/spu/latched/iospec.yaml";
     let model = "fixtures/spu/latched/model.pt";
@@ -305,4 +370,41 @@ fn a_stated_stream_is_driven_in_the_loops_of_its_contract() {
     // The program fits the contract, whatever number of rows it has.
     let (code, out, _) = run(&["check", &contract, "--program", program]);
     assert!(code == 0 && !out.contains("program-length"), "{out}");
+}
+
+/// The key that was meant for a field is named, and so is what repairs it.
+#[test]
+fn a_misspelt_field_is_named() {
+    let text = std::fs::read_to_string(root().join("fixtures/spu/latched/iospec.yaml")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("iospec.yaml");
+    std::fs::write(&path, text.replacen("precision:", "precison:", 1)).unwrap();
+    let path = path.to_str().unwrap();
+    let (code, said, _) = run(&["check", path]);
+    assert!(
+        code != 0 && said.contains("found none but `precison`") && said.contains("--fix"),
+        "{said}"
+    );
+    done(&["check", path, "--fix"]);
+}
+
+/// An input that a step leaves out keeps its values; and a step of the one command is none of the other.
+#[test]
+fn steps_of_calibration_keep_what_they_do_not_name() {
+    let folder = "fixtures/spu/latched";
+    let (model, steps) = (format!("{folder}/model.pt"), format!("{folder}/steps.json"));
+    let said = done(&["run", &model, "--calibrate", &steps]);
+    assert!(said.contains("4 steps"), "{said}");
+    let directory = tempfile::tempdir().unwrap();
+    let wrong = directory.path().join("steps.json");
+    let text = json!({"steps": [{"inputs": {"B": vec![1; 60], "C": vec![1; 60]}}, {"inputs": {"latchedC": vec![1; 60]}}]});
+    std::fs::write(&wrong, text.to_string()).unwrap();
+    let (code, _, said) = run(&["run", &model, "--calibrate", wrong.to_str().unwrap()]);
+    assert!(
+        code == 2 && said.contains("found `C`; did you mean \"latchedC\"?"),
+        "{said}"
+    );
+    let contract = format!("{folder}/iospec.yaml");
+    let (code, _, said) = run(&["drive", &contract, "--script", &steps]);
+    assert!(code == 2 && said.contains("`run --calibrate`"), "{said}");
 }

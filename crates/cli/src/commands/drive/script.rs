@@ -166,6 +166,16 @@ impl Reader<'_> {
         let Value::Map(entries) = &step.value else {
             return Err(self.wrong(step, "a step: write, read or reset"));
         };
+        if step.get("inputs").is_some() {
+            let text = "a step of `run --calibrate` (inputs). Here, write one as {\"write\": {NAME: [values]}} and read its outputs with \"read\"";
+            let place = step.span;
+            return Err(Failure::unreadable(
+                &self.name,
+                format_args!(
+                    "{place}: expected a step with one of write, read and reset, found {text}"
+                ),
+            ));
+        }
         let [(verb, what)] = &entries[..] else {
             return Err(self.wrong(step, "a step with one of write, read and reset"));
         };

@@ -4,7 +4,7 @@ use super::{Outcomes, Session};
 use crate::failure::{Exit, Failure};
 use crate::{files, terminal};
 use chipless::spu::fqir::{Health, NodeHealth};
-use chipless_model::{ElementType, Kind, Program};
+use chipless_model::{ElementType, Kind, Port, Program};
 use chipless_report::summary::RunReport;
 use chipless_report::widest;
 use chipless_sim::{Outcome, TimingOnly};
@@ -129,7 +129,7 @@ impl Session<'_, '_> {
     }
 }
 
-/// Reads `{"steps": [{"inputs": {NAME: [integers]}}]}`.
+/// Reads `{"steps": [{"inputs": {NAME: [integers]}}]}`. An input that a step does not name keeps its values, and is zero before it has some.
 fn read(path: &Path, program: &Program<'_>) -> Result<Steps, Failure> {
     let text = files::read_text(path)?;
     let wrong = |text: String| Failure::unreadable(path.display(), text);
@@ -140,24 +140,37 @@ fn read(path: &Path, program: &Program<'_>) -> Result<Steps, Failure> {
             "expected an object with a list `steps`, found none".to_owned(),
         ));
     };
-    let one = |(number, step): (usize, &Value)| {
+    let ports = &program.interface.inputs;
+    let named = |name: &str| steps.iter().any(|step| step["inputs"].get(name).is_some());
+    if let Some(port) = ports.iter().find(|port| !named(&port.name)) {
+        let name = &port.name;
+        return Err(wrong(format!(
+            "expected the input `{name}` in a step, found it in none"
+        )));
+    }
+    let zeros = |port: &Port| vec![0; port.shape.iter().product::<u64>() as usize];
+    let mut last: Vec<Vec<i64>> = ports.iter().map(zeros).collect();
+    let mut one = |(number, step): (usize, &Value)| {
         let inputs = step.get("inputs").and_then(Value::as_object);
         let inputs = inputs.ok_or_else(|| {
             wrong(format!(
                 "expected an object `inputs` in step {number}, found none"
             ))
         })?;
-        program
-            .interface
-            .inputs
-            .iter()
-            .map(|port| {
+        let is_port = |name: &&String| ports.iter().any(|port| port.name == **name);
+        if let Some(name) = inputs.keys().find(|name| !is_port(name)) {
+            let known = ports.iter().map(|port| &*port.name);
+            let hint = chipless::suggest::hint(name, known);
+            return Err(wrong(format!(
+                "expected names of inputs in step {number}, found `{name}`{hint}"
+            )));
+        }
+        let values: Vec<Vec<i64>> = (ports.iter().zip(&last))
+            .map(|(port, before)| {
                 let name = &port.name;
-                let found = inputs.get(name).ok_or_else(|| {
-                    wrong(format!(
-                        "expected the input `{name}` in step {number}, found none"
-                    ))
-                })?;
+                let Some(found) = inputs.get(name) else {
+                    return Ok(before.clone());
+                };
                 let mut values = Vec::new();
                 if !flat(found, &mut values) {
                     return Err(wrong(format!(
@@ -180,9 +193,11 @@ fn read(path: &Path, program: &Program<'_>) -> Result<Steps, Failure> {
                 }
                 Ok(values)
             })
-            .collect()
+            .collect::<Result<_, _>>()?;
+        last.clone_from(&values);
+        Ok(values)
     };
-    steps.iter().enumerate().map(one).collect()
+    steps.iter().enumerate().map(&mut one).collect()
 }
 
 /// Integers in nested lists, in order.

@@ -9,7 +9,7 @@ use chipless_model::Finding;
 use std::collections::{HashMap, HashSet};
 
 /// Fields of inputs and outputs, and of what quantises them.
-const VECTOR_FIELDS: [&str; 11] = [
+pub(super) const VECTOR_FIELDS: [&str; 11] = [
     "type",
     "varname",
     "length",
@@ -24,7 +24,7 @@ const VECTOR_FIELDS: [&str; 11] = [
 ];
 const QUANTIZATION_FIELDS: [&str; 2] = ["scale", "zero_pt"];
 /// Fields of sequences.
-const SEQUENCE_FIELDS: [&str; 4] = ["type", "inputs", "outputs", "comments"];
+pub(super) const SEQUENCE_FIELDS: [&str; 4] = ["type", "inputs", "outputs", "comments"];
 /// Elements of the compiler's unit of padding.
 const PENCIL: i64 = 8;
 

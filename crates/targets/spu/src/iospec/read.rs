@@ -1,11 +1,11 @@
 //! From the tree of a text to the typed document.
 
-use super::RuleSet;
 use super::document::{
     Document, Member, Quantization, SECTIONS, Sequence, SequenceKind, Side, Vector,
 };
 use super::flat;
 use super::rules::{self, Law};
+use super::{RuleSet, lint};
 use crate::yaml::{self, Budget, Node, Span, Value};
 use chipless_model::Finding;
 use std::collections::HashMap;
@@ -76,6 +76,21 @@ fn name_of(node: &Node) -> String {
         _ => "",
     };
     format!("{tag}{}", node.label())
+}
+
+/// The key of an object that was meant to be this field: a slip of at most two letters, which is no other field.
+fn misspelt(object: &Node, field: &str) -> Option<(Span, String)> {
+    let Value::Map(entries) = &object.value else {
+        return None;
+    };
+    let near = |name: &str| {
+        let distance = strsim::osa_distance(&name.to_lowercase(), field);
+        distance <= field.len().max(3) / 3 && distance < name.chars().count()
+    };
+    let is_field =
+        |name: &str| lint::VECTOR_FIELDS.contains(&name) || lint::SEQUENCE_FIELDS.contains(&name);
+    let mut names = entries.iter().map(|(key, _)| (key.span, key.label()));
+    names.find(|(_, name)| near(name) && !is_field(name))
 }
 
 struct Reader {
@@ -172,11 +187,24 @@ impl Reader {
     ) -> Option<&'n Node> {
         let found = object.get(field);
         if found.is_none() {
-            let message = format!(
+            let mut message = format!(
                 "expected the field {field} of the {what} `{}`, found none",
                 yaml::shortened(&key.label())
             );
-            self.at(&rules::FIELD_MISSING, key.span, message);
+            let misspelt = misspelt(object, field);
+            if let Some((_, name)) = &misspelt {
+                message += &format!(" but `{name}`");
+            }
+            let law = rules::FIELD_MISSING.under(self.rules);
+            let mut finding = law.at(key.span.place(), message);
+            if let Some((span, name)) = misspelt {
+                finding = finding
+                    .with(span.place(), format!("`{name}` is no field"))
+                    .hint(format!(
+                        "Write `{field}` in the place of `{name}`; `chipless check --fix` does it."
+                    ));
+            }
+            self.findings.push(finding);
         }
         found
     }

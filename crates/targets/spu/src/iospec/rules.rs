@@ -102,7 +102,7 @@ laws! {
         "femtorun 4.1 and femtodriver 2.6, which look the same vector up by different names";
     UNUSED Fault Warning Warning Format "iospec-unused" "a vector is in no sequence"
         "An input in no sequence makes nothing happen. An output in no sequence never comes; femtorun fails when outputs are received."
-        ""
+        "Name it in the inputs or outputs of a sequence, or remove it."
         "IOSpec format; behaviour of femtorun 4.1";
     PRODUCED_TWICE Fault Error Warning Format "iospec-produced-twice" "two sequences produce one output"
         "The host cannot tell whose result it is; femtorun fails when outputs are received."
@@ -183,7 +183,7 @@ counter that is stated."
         "IOSpec format";
     UNDRIVABLE Fault Error Warning Proof "undrivable" "a contract that cannot be driven for good"
         "From every state that legal calls can reach, every input should be able to be written again, every output to be read and every sequence to fire. The calls that are named are legal, and a shortest list of those after which something can never happen."
-        ""
+        "Follow the named calls with `chipless drive`, and let a sequence take or give what then never comes: remove a sequence that waits for another, or an input that two of them share."
         "every state of the contract's order rules";
     PROGRAM_NAME Fault Error Error Proof "program-name" "the contract and the program have different inputs or outputs"
         "An input or output of one side has no counterpart of its name on the other."
