@@ -87,8 +87,8 @@ impl Budget {
     /// # Errors
     /// A memory that the program does not have.
     pub fn measure(&self, program: &Program<'_>, timeline: &Timeline) -> Result<Budgeted, Failure> {
-        let whole = |unit, found| (unit, found, 0.0);
-        let (unit, found, size) = match &self.quantity {
+        let whole = |unit, found| (None, unit, found, 0.0);
+        let (memory, unit, found, size) = match &self.quantity {
             Quantity::Latency => whole("ns", timeline.end.ns()),
             Quantity::Moved => whole("bytes", moved_bytes(program, timeline) as f64),
             Quantity::Peak(memory) => peak(memory, program, timeline)?,
@@ -99,6 +99,7 @@ impl Budget {
         };
         Ok(Budgeted {
             budget: self.text.clone(),
+            memory,
             unit,
             found,
             limit,
@@ -107,22 +108,23 @@ impl Budget {
     }
 }
 
-/// Peak of live bytes, and the size, of the memory of this name, or of the fullest one of a family of memories: `cmx` of `cmx0`, `cmx1`.
+/// Name, peak of live bytes, and size of the memory of this name, or of the fullest one of a family of memories: `cmx` of `cmx0`, `cmx1`.
 fn peak(
     name: &str,
     program: &Program<'_>,
     timeline: &Timeline,
-) -> Result<(&'static str, f64, f64), Failure> {
+) -> Result<(Option<String>, &'static str, f64, f64), Failure> {
     let family = |known: &str| known.trim_end_matches(|c: char| c.is_ascii_digit()) == name;
     let live = lives(program, timeline).peaks();
     let peaks = program
         .memories
         .iter_enumerated()
         .filter(|(_, memory)| memory.name == name || family(&memory.name))
-        .map(|(id, memory)| (live[id] as f64, memory.size as f64));
-    let fullest = peaks.max_by(|(a, s), (b, t)| (a / s.max(1.0)).total_cmp(&(b / t.max(1.0))));
+        .map(|(id, memory)| (&memory.name, live[id] as f64, memory.size as f64));
+    let fullest =
+        peaks.max_by(|(_, a, s), (_, b, t)| (a / s.max(1.0)).total_cmp(&(b / t.max(1.0))));
     fullest
-        .map(|(peak, size)| ("bytes", peak, size))
+        .map(|(name, peak, size)| (Some((*name).clone()), "bytes", peak, size))
         .ok_or_else(|| {
             let names: Vec<&str> = program.memories.iter().map(|m| &*m.name).collect();
             let hint = suggest::hint(name, names.iter().copied());

@@ -64,9 +64,11 @@ fn target_of(name: &str, bytes: &[u8], options: &Options) -> Result<&'static dyn
         [owner] => targets::target(owner),
         _ => None,
     };
-    let target = recognize(name, bytes)
-        .or_else(meant)
-        .ok_or_else(|| Failure::unreadable(name, unknown(bytes)))?;
+    let target = recognize(name, bytes).or_else(meant).ok_or_else(|| {
+        let (text, advice) = unknown(name, bytes);
+        let end = if advice.is_empty() { "" } else { ". " };
+        Failure::unreadable(name, format!("{text}{end}{advice}"))
+    })?;
     options.fit(target)?;
     Ok(target)
 }
@@ -99,24 +101,26 @@ pub fn kind_of(name: &str, bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// What to say about a file that no target knows.
-fn unknown(bytes: &[u8]) -> String {
+/// What to say about a file that no target knows, and what to do about it where that is known.
+fn unknown(name: &str, bytes: &[u8]) -> (String, String) {
     let start: Vec<String> = bytes.iter().take(8).map(|b| format!("{b:02x}")).collect();
+    let is_assembler = Path::new(name).extension().is_some_and(|e| e == "asm");
+    if is_assembler && std::str::from_utf8(bytes).is_ok() {
+        let packed = Path::new(name).with_extension("neff");
+        let advice = format!("Pack it first: `chipless pack {name} {}`", packed.display());
+        return (not_compiled("assembler text of a NEFF"), advice);
+    }
     let found = match foreign::kind(bytes) {
-        Some((kind, advice)) => {
-            let advice = if advice.is_empty() {
-                String::new()
-            } else {
-                format!(". {advice}")
-            };
-            return format!(
-                "expected a compiled program (`chipless targets` lists the formats), found {kind}{advice}"
-            );
-        }
+        Some((kind, advice)) => return (not_compiled(kind), advice.to_owned()),
         None if start.is_empty() => "an empty file".to_owned(),
         None => format!("a file that starts with {}", start.join(" ")),
     };
-    expected(&found)
+    (expected(&found), String::new())
+}
+
+/// What to say of a file that is known to be none of a target.
+fn not_compiled(kind: &str) -> String {
+    format!("expected a compiled program (`chipless targets` lists the formats), found {kind}")
 }
 
 /// What a file should be, and what it is.
@@ -339,7 +343,12 @@ pub fn check(name: &str, bytes: &[u8], options: &Options) -> Result<Checked, Fai
         Ok(target) => target,
         Err(failure) if failure.kind == FailureKind::Misuse => return Err(failure),
         Err(failure) => {
-            let finding = rules::UNKNOWN.at(Place::bytes(0, 8), failure.message);
+            let finding = match unknown(name, bytes) {
+                (text, advice) if !advice.is_empty() && foreign::machine(bytes).is_none() => {
+                    rules::UNKNOWN.at(Place::bytes(0, 8), text).hint(advice)
+                }
+                _ => rules::UNKNOWN.at(Place::bytes(0, 8), failure.message),
+            };
             return Ok(Checked {
                 findings: vec![finding],
                 ..Checked::default()

@@ -200,6 +200,11 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
             .split_once('=')
             .ok_or_else(|| misused(format!("expected KEY=VALUE, found \"{figure}\"")))?;
         let Some(slot) = slot(&mut machine, key) else {
+            if let Some((_, own)) = OF_MESHES.iter().find(|(mesh, _)| *mesh == key) {
+                return Err(misused(format!(
+                    "`{key}` is a key of the mesh file; a run takes it from there, and --set changes it as `{own}`"
+                )));
+            }
             let known = self::figures(text);
             let hint = suggest::hint(key, known.iter().map(|f| &*f.key));
             return Err(misused(format!(
@@ -222,6 +227,17 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
     }
     Ok(machine.to_string())
 }
+
+/// Keys of the mesh files of `schedule`, and what a run has in their place.
+const OF_MESHES: [(&str, &str); 7] = [
+    ("clock_hz", "clock_mhz"),
+    ("dram.bytes_per_cycle", "dram.bytes_per_second"),
+    ("noc.bytes_per_cycle", "noc.link_bytes_per_cycle"),
+    ("l2.bytes", "core.buffer_bytes"),
+    ("weight_buffer.banks", "core.weight_banks"),
+    ("weight_buffer.bytes_per_bank", "core.weight_bank_bytes"),
+    ("mesh", "core.count"),
+];
 
 /// The name that a machine file gives its machine; empty where it gives none.
 pub(crate) fn name(text: &str) -> &str {

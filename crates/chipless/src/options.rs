@@ -498,6 +498,21 @@ impl Options {
                 return Err(Failure::misuse(format_args!("--{}", spec.name), text));
             }
         }
+        // A machine that was given by its name is one of the target that has its figures.
+        if let Some((name, own, _)) = &self.machine {
+            let has_it = |of: &dyn Target| of.machines().iter().any(|(_, text)| text == own);
+            if !has_it(target) {
+                let owner = targets::TARGETS.iter().find(|of| has_it(**of));
+                let others: Vec<&str> = target.machines().iter().map(|(name, _)| *name).collect();
+                let text = format!(
+                    "expected a machine of target {0} ({1}), found `{name}`, one of {2}. `chipless machine {0} --template > m.toml` prints a file to edit and to pass",
+                    target.name(),
+                    others.join(", "),
+                    owner.map_or("none", |owner| owner.name()),
+                );
+                return Err(Failure::misuse("--machine", text));
+            }
+        }
         Ok(())
     }
 }

@@ -21,14 +21,21 @@ pub fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
                 candidate,
             )
         })
+        // A name that has nothing in common with the typed one is no slip of it.
+        .filter(|(distance, _)| *distance == 0 || *distance < typed.chars().count())
         .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(3) / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
-/// `; did you mean "x"?`, or nothing.
+/// `; did you mean "x"?`, or nothing. A name that contains the typed one may be meant as well.
 pub fn hint<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
-    closest(name, candidates)
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let typed = name.to_lowercase();
+    let holds = |candidate: &&str| !typed.is_empty() && candidate.to_lowercase().contains(&typed);
+    let mut holders = candidates.iter().copied().filter(holds);
+    closest(name, candidates.iter().copied())
+        .or_else(|| holders.next())
         .map(|found| format!("; did you mean \"{found}\"?"))
         .unwrap_or_default()
 }
@@ -54,5 +61,7 @@ mod tests {
         );
         assert_eq!(hint("inputids", names), "; did you mean \"input_ids\"?");
         assert_eq!(hint("weights", []), "");
+        assert_eq!(closest("C", ["B", "latchedC"]), None);
+        assert_eq!(hint("c", ["B", "latchedC"]), "; did you mean \"latchedC\"?");
     }
 }

@@ -137,7 +137,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let parsed = command()
         .try_get_matches_from(&arguments)
         .and_then(|matches| CommandLine::from_arg_matches(&matches))
-        .map_err(with_the_command_that_has_it);
+        .map_err(|error| with_the_command_that_has_it(error, &arguments));
     let command_line = match parsed {
         Ok(command_line) => command_line,
         Err(error) => {
@@ -201,37 +201,75 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Names the commands that have an option, where it was given to one that does not.
-fn with_the_command_that_has_it(mut error: clap::Error) -> clap::Error {
+/// Says what was meant by an option that a command does not have: an option of other commands, another name of one of its own, or another command.
+fn with_the_command_that_has_it(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }
-    let name = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(option)) => option.strip_prefix("--").map(str::to_owned),
-        _ => None,
+    let option = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) => option.clone(),
+        _ => return error,
     };
-    let Some(name) = name else { return error };
     let command = CommandLine::command();
-    let has_it = |command: &&clap::Command| {
-        let mut arguments = command.get_arguments();
-        arguments.any(|argument| argument.get_long() == Some(&name))
+    let tip = if let Some(name) = option.strip_prefix("--") {
+        let has_it = |command: &&clap::Command| {
+            let mut arguments = command.get_arguments();
+            arguments.any(|argument| argument.get_long() == Some(name))
+        };
+        let owners = command.get_subcommands().filter(has_it);
+        let owners: Vec<String> = owners
+            .map(|owner| format!("`chipless {}`", owner.get_name()))
+            .collect();
+        if owners.is_empty() {
+            elsewhere(name).and_then(|command| {
+                let (command, what) = command.split_once("  ")?;
+                Some(format!("`chipless {command}` {}", what.trim()))
+            })
+        } else {
+            Some(format!("`--{name}` is an option of {}", owners.join(", ")))
+        }
+    } else {
+        of_another_name(&command, &option, arguments)
     };
-    let owners = command.get_subcommands().filter(has_it);
-    let owners: Vec<String> = owners
-        .map(|owner| format!("`chipless {}`", owner.get_name()))
-        .collect();
-    // clap's own tip here, to take the option for a file's name, helps nobody.
-    error.remove(ContextKind::Suggested);
-    if !owners.is_empty() {
-        let tip = format!("`--{name}` is an option of {}", owners.join(", "));
+    // clap's own tip for a short option, and for one of other commands, is to take it for a file's name: that helps nobody.
+    let is_short = !option.starts_with("--");
+    if tip.is_some() || is_short || error.get(ContextKind::SuggestedArg).is_none() {
+        error.remove(ContextKind::Suggested);
+    }
+    if let Some(tip) = tip {
         let tips = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tips);
     }
     error
 }
 
+/// The long options of a command that mean what a short one does elsewhere: `-o` is `--output` there, and `--output-dir` here.
+fn of_another_name(
+    command: &clap::Command,
+    option: &str,
+    arguments: &[OsString],
+) -> Option<String> {
+    let short = option.strip_prefix('-')?.chars().next()?;
+    let all = command
+        .get_subcommands()
+        .flat_map(clap::Command::get_arguments);
+    let meant: Vec<&str> = all
+        .filter(|argument| argument.get_short() == Some(short))
+        .filter_map(|argument| argument.get_long())
+        .collect();
+    let own = command.find_subcommand(arguments.get(1)?.to_str()?)?;
+    let own = own
+        .get_arguments()
+        .filter_map(|argument| argument.get_long());
+    let own: Vec<String> = own
+        .filter(|long| meant.iter().any(|meant| long.starts_with(meant)))
+        .map(|long| format!("`--{long}`"))
+        .collect();
+    (!own.is_empty()).then(|| format!("this command has {}", own.join(", ")))
+}
+
 /// What other tools call our commands, and what they are here.
-const ELSEWHERE: [(&[&str], &str); 8] = [
+const ELSEWHERE: [(&[&str], &str); 9] = [
     (
         &[
             "time",
@@ -281,13 +319,34 @@ const ELSEWHERE: [(&[&str], &str); 8] = [
         &["asm", "assemble"],
         "pack FILE.asm OUT.neff    assembles a text",
     ),
+    (
+        &["gdb", "lldb", "dbg", "step"],
+        "debug FILE            executes a program step by step",
+    ),
 ];
 
 /// The command that does what a word means elsewhere, and what it does.
 fn command_of_another_name(error: &clap::Error, arguments: &[OsString]) -> Option<&'static str> {
     let word = arguments.get(1)?.to_str()?;
-    let is_command = error.kind() == ErrorKind::InvalidSubcommand;
-    let mut known = ELSEWHERE.iter().filter(|_| is_command);
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    // Letters in another order are a slip that clap does not see.
+    let of_slip = || {
+        let names: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
+        let has_tip = error.get(ContextKind::SuggestedSubcommand).is_some();
+        chipless::suggest::closest(word, names).filter(|_| !has_tip)
+    };
+    elsewhere(word).or_else(of_slip)
+}
+
+/// The command that does what a word means elsewhere, and what it does.
+fn elsewhere(word: &str) -> Option<&'static str> {
+    let mut known = ELSEWHERE.iter();
     let (_, command) = known.find(|(words, _)| words.contains(&word))?;
     Some(command)
 }

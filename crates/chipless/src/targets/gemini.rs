@@ -241,6 +241,10 @@ fn arrays(
                 .find(|path| options.exists(path))
         };
         let Some(weight) = file(&["weight", "input_activation2"], "weight") else {
+            if !directory.exists() {
+                let text = "expected the directory that --weights-out of `chipless schedule` wrote, found no such directory";
+                return Err(Failure::unreadable(directory.display(), text));
+            }
             return Err(Failure::unreadable(
                 directory.display(),
                 format_args!(
