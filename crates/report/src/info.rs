@@ -113,7 +113,7 @@ fn branches(out: &mut String, node: &Node, paint: Paint, indent: &mut String) {
         node.children
             .iter()
             .filter(|c| c.value.is_some())
-            .map(|c| c.name.as_str()),
+            .map(label),
     );
     for (i, child) in node.children.iter().enumerate() {
         let last = i + 1 == node.children.len();
@@ -130,6 +130,14 @@ fn branches(out: &mut String, node: &Node, paint: Paint, indent: &mut String) {
     }
 }
 
+/// The name of a part. A time has its unit beside it, so that its name needs none.
+fn label(node: &Node) -> &str {
+    match node.value {
+        Some(Value::Number(_)) => node.name.strip_suffix("_ns").unwrap_or(&node.name),
+        _ => &node.name,
+    }
+}
+
 fn line(out: &mut String, node: &Node, paint: Paint) {
     line_padded(out, node, paint, 0);
 }
@@ -141,7 +149,7 @@ fn line_padded(out: &mut String, node: &Node, paint: Paint, width: usize) {
                 Value::Number(ns) if node.name.ends_with("_ns") => Time::from_ns(*ns).to_string(),
                 value => value_text(value),
             };
-            let _ = write!(out, "{:width$}  {text}", clean(&node.name));
+            let _ = write!(out, "{:width$}  {text}", clean(label(node)));
         }
         None => {
             let _ = write!(out, "{}", paint.strong(clean(&node.name)));

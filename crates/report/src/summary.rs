@@ -11,7 +11,7 @@ use crate::facts;
 use crate::findings::Checked;
 use crate::schedule_trace::Compared;
 use crate::statistics::Statistics;
-use crate::style::{Paint, bytes, clean, count, shape, share};
+use crate::style::{Paint, bytes, clean, count, rate, shape, share};
 use crate::timed_by::TimedBy;
 use crate::why::{self, Ranked, WhatIf};
 use chipless_model::{Finding, Node, Port, Program, Time};
@@ -270,6 +270,17 @@ impl Run<'_, '_> {
             );
             let _ = writeln!(out, "{}", line.trim_end());
         }
+        let rest = critical.by_queue.iter().skip(longest::LONGEST);
+        let further = rest.clone().count();
+        if further > 0 {
+            let time = Time::from_ns(rest.map(|row| row.ns).sum());
+            let text = format!(
+                "{} together {}: --json has all",
+                count(further, "further queue"),
+                share(time, self.timeline.end)
+            );
+            let _ = writeln!(out, "  {}", paint.dim(text));
+        }
     }
 
     /// The operations of a queue's part of the critical path, with their shares of the run where there are several. Nothing where the queue's
@@ -313,7 +324,9 @@ impl Run<'_, '_> {
             } in changes
             {
                 let time = Time::from_ns(*latency_ns);
-                let was = was.as_ref().map(|was| format!("was {was}"));
+                let was = was
+                    .as_ref()
+                    .map(|was| format!("was {}", quantity(change, was)));
                 let was = was
                     .or_else(|| how.clone())
                     .map_or_else(String::new, |text| format!("  {}", paint.dim(text)));
@@ -369,6 +382,19 @@ impl Run<'_, '_> {
             self.program.target
         );
         let _ = writeln!(out, "  {}", paint.dim(explained));
+    }
+}
+
+/// What a change changes, with its unit: rates in a unit that leaves three digits. Machines that a mesh became have no units beside their values.
+fn quantity(change: &str, value: &str) -> String {
+    let (number, unit) = value.split_once(' ').unwrap_or((value, ""));
+    let key = change.split('=').next().unwrap_or_default();
+    let is_rate = unit == "bytes/s" || unit.is_empty() && key.ends_with("bytes_per_second");
+    match number.parse() {
+        Ok(number) if is_rate && number >= 1e6 => rate(number),
+        _ => format!("{} {unit}", number.strip_suffix(".0").unwrap_or(number))
+            .trim_end()
+            .to_owned(),
     }
 }
 

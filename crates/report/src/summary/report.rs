@@ -6,7 +6,7 @@ use crate::compare::{Comparison, NanSearch};
 use crate::facts::Facts;
 use crate::findings::{FileReport, FindingReport};
 use crate::schedule_trace::Compared;
-use crate::style::bytes;
+use crate::style::{bytes, clean};
 use crate::timed_by::TimedBy;
 use crate::why::{self, Ranked, WhatIf};
 use chipless_model::{Port, Time};
@@ -91,6 +91,9 @@ impl Run<'_, '_> {
 pub struct Budgeted {
     /// As it was asked for: `peak.cmx=95%`.
     pub budget: String,
+    /// The memory that a peak is of, the fullest one of those that the budget names; absent for other budgets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
     /// Unit of both: `ns` or `bytes`.
     pub unit: &'static str,
     /// What the run takes.
@@ -108,7 +111,15 @@ impl Budgeted {
             "ns" => Time::from_ns(value).to_string(),
             _ => bytes(value.round() as u64),
         };
-        let (found, limit) = (shown(self.found), shown(self.limit));
+        let (mut found, limit) = (shown(self.found), shown(self.limit));
+        // `peak.cmx` is that of one tile.
+        if let Some(memory) = self
+            .memory
+            .as_ref()
+            .filter(|name| !self.budget.contains(&format!("peak.{name}=")))
+        {
+            found += &format!(" in {}", clean(memory));
+        }
         if self.within {
             format!("{}: {found} of {limit}", self.budget)
         } else {

@@ -38,7 +38,7 @@ pub(super) fn check(subgraphs: &[Subgraph<'_>], findings: &mut Findings) {
         for room in &subgraph.engines {
             streamed(room, &mut waits, &mut last);
         }
-        partial(&raised, &waits, findings);
+        partial(&raised, &subgraph.name, &waits, findings);
         for (room, slot, dma) in last {
             let is_output = |d: Dma<'_>| matches!(variable(&subgraph.definition, d.dst().address.target()), Ok((_, _, v)) if v.kind == Some(VariableType::Output));
             let (semaphore, _) = dma.completion();
@@ -51,7 +51,7 @@ pub(super) fn check(subgraphs: &[Subgraph<'_>], findings: &mut Findings) {
                     "nothing waits until $S[{semaphore}] is {}, which it is when this transfer, the last of the engine, is over",
                     raised.total
                 );
-                findings.report(&NOT_AWAITED, || place(room, slot), message);
+                findings.report(&NOT_AWAITED, || place(&subgraph.name, room, slot), message);
             }
         }
     }
@@ -90,7 +90,12 @@ fn streamed<'s, 'a>(
 }
 
 /// Waits for parts: the first for each semaphore.
-fn partial(raised: &[Raised; 256], waits: &[Wait<'_, '_>], findings: &mut Findings) {
+fn partial(
+    raised: &[Raised; 256],
+    subgraph: &str,
+    waits: &[Wait<'_, '_>],
+    findings: &mut Findings,
+) {
     let mut found = [0u32; 256];
     let is_part = |wait: &&Wait<'_, '_>| {
         let raised = raised[usize::from(wait.semaphore)];
@@ -104,14 +109,19 @@ fn partial(raised: &[Raised; 256], waits: &[Wait<'_, '_>], findings: &mut Findin
                 "waits until $S[{semaphore}] is {}; each transfer raises it by {}, one for each ring",
                 wait.value, raised[semaphore].step
             );
-            findings.report(&PART_OF_TRANSFER, || place(wait.room, wait.slot), message);
+            findings.report(
+                &PART_OF_TRANSFER,
+                || place(subgraph, wait.room, wait.slot),
+                message,
+            );
         }
     }
 }
 
-fn place(room: &EngineRoom<'_>, slot: usize) -> Place {
+/// Where an instruction stands, called as the task that it is: `sg00.sp[1]`.
+fn place(subgraph: &str, room: &EngineRoom<'_>, slot: usize) -> Place {
     let part = room.instructions.map_or("", |member| member.path);
     Place::bytes((slot * SLOT_BYTES) as u64, SLOT_BYTES as u64)
         .in_part(part.to_owned())
-        .at(format!("slot {slot}"))
+        .at(format!("{subgraph}.{}[{slot}]", room.engine.name()))
 }
