@@ -144,7 +144,7 @@ pub fn text(report: &Report) -> String {
         (
             report.replay,
             "replay",
-            "with waits and DRAM queue, as `chipless run --machine` times it; this is the result",
+            "with waits and DRAM queue, as `chipless run --machine` times it, in whole cycles (rounded up); this is the result",
         ),
         (
             Some(of_model),

@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
     /// Number of images that are computed at once.
     ///
-    /// Replaces an open first dimension of the inputs, or one of 1.
+    /// Replaces an open first dimension of the inputs, or one of 1. With fp16, pass --shape instead.
     #[arg(
         long,
         value_name = "N",
@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     /// With int8, the scales of a quantised network (QDQ) are kept; those of a floating-point network follow from data that --calibrate names, or else from bounds.
     #[arg(long, value_enum, value_name = "TYPE")]
     precision: Option<Precision>,
-    /// Choose int8 scales from these inputs.
+    /// Choose int8 scales from these inputs (int8 only).
     ///
     /// A .npz file, or a directory of .npy files. Each array holds images for the input of its name; its first axis counts them. For a network with one input, every array is for it.
     #[arg(long, value_name = "DIR|FILE.npz")]
@@ -76,7 +76,9 @@ pub(crate) struct Arguments {
         requires = "calibrate"
     )]
     calibration: Calibration,
-    /// Shape of an input that has open dimensions (fp16).
+    /// Shape of an input, with the batch (fp16).
+    ///
+    /// Its extents replace open dimensions, and a first dimension of 1: the batch.
     #[arg(long, value_name = "NAME=1,3,224,224")]
     shape: Vec<String>,
     /// Write the scheduled network, for `run --network`.
@@ -252,6 +254,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         inputs = first;
     }
     let front = front;
+    if !arguments.inputs.is_empty()
+        && (arguments.dialect == Dialect::Set || arguments.evaluate.is_some())
+    {
+        let text = "expected a schedule that is executed and compared: with --dialect set or --evaluate, none is";
+        return Err(Failure::misuse("--input", text));
+    }
     if let Some(tree) = &arguments.evaluate {
         return evaluate(arguments, &front, &machine, batch, tree);
     }
@@ -366,7 +374,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let done = answer(arguments, &report)?;
     if !arguments.answer.is_json() {
-        terminal::print(&told::next(arguments, output, lowered.as_ref()))?;
+        terminal::print(&told::next(arguments, output, &front, lowered.as_ref()))?;
     }
     Ok(done)
 }
@@ -577,8 +585,14 @@ fn calibrated(arguments: &Arguments, front: &mut Front) -> Result<Inputs, Failur
     let Some(path) = &arguments.calibrate else {
         return Ok(Inputs::new());
     };
-    if front.is_quantised || front.bits() != 8 {
-        let text = "expected a floating-point network whose layers int8 supports: a quantised one (QDQ) says how its numbers are stored";
+    let text = if front.is_quantised {
+        "expected a floating-point network, found a quantised one (QDQ), which says how its numbers are stored: leave --calibrate out"
+    } else if front.bits() != 8 {
+        "expected --precision int8: only int8 has scales to choose. fp16 needs no calibration: leave --calibrate out"
+    } else {
+        ""
+    };
+    if !text.is_empty() {
         return Err(Failure::misuse("--calibrate", text));
     }
     let model = files::open(&arguments.network)

@@ -58,20 +58,30 @@ pub fn read(bytes: &[u8], batch: i64, beside: Beside<'_>) -> Result<Front, Refus
 /// The version of a file that names none.
 const NEWEST: i64 = 21;
 
-/// The graph of a file, and the version of ONNX's own operations.
 /// Names of what goes into a model, in order; none where it cannot be read.
 pub fn input_names(bytes: &[u8]) -> Vec<String> {
+    let [inputs, _] = port_names(bytes);
+    inputs
+}
+
+/// Names of what goes into a model and of what comes out, in order; none where it cannot be read.
+pub fn port_names(bytes: &[u8]) -> [Vec<String>; 2] {
     let Ok((graph, _)) = decoded(bytes) else {
-        return Vec::new();
+        return Default::default();
     };
     let constants: Vec<&Option<String>> = graph.initializer.iter().map(|t| &t.name).collect();
     let inputs = graph
         .input
         .iter()
         .filter(|input| !constants.contains(&&input.name));
-    inputs.filter_map(|input| input.name.clone()).collect()
+    let outputs = graph.output.iter();
+    [
+        inputs.filter_map(|input| input.name.clone()).collect(),
+        outputs.filter_map(|output| output.name.clone()).collect(),
+    ]
 }
 
+/// The graph of a file, and the version of ONNX's own operations.
 pub(crate) fn decoded(bytes: &[u8]) -> Result<(proto::Graph, i64), Refused> {
     let alone = |text: String| Refused(vec![text]);
     if bytes.is_empty() {

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::files::{self, Names};
 use chipless::npy;
 use chipless_kernels::strided;
-use chipless_model::{BufferId, Direction, ElementType, Program, Storage, TaskId};
+use chipless_model::{Access, BufferId, Direction, ElementType, Program, Storage, TaskId};
 use chipless_report::Statistics;
 use chipless_report::summary::Output;
 use std::path::Path;
@@ -136,17 +136,32 @@ fn form(
     buffer: BufferId,
     bytes: u64,
 ) -> (ElementType, Vec<u64>) {
-    let mut writes = 0;
-    program.kernel(task).accesses(&mut |access| {
-        writes += usize::from(access.direction != Direction::Read && access.buffer == buffer);
+    let (mut writes, mut known) = (0, None);
+    let kernel = program.kernel(task);
+    // As its bytes lie: what a run of bytes holds is the innermost dimension.
+    let shaped = |access: &Access, element: ElementType| {
+        let inner = access.pattern.run * 8 / element.bits();
+        let loops = access.pattern.loops.iter().rev().map(|l| l.count);
+        let inner = (inner > 1 || access.pattern.loops.is_empty()).then_some(inner);
+        (element, loops.chain(inner).collect::<Vec<u64>>())
+    };
+    kernel.accesses(&mut |access| {
+        if access.direction != Direction::Read && access.buffer == buffer {
+            writes += 1;
+            // Elements of less than a byte stay as they lie.
+            let tensor = kernel.tensor(&access).filter(|(of, _)| of.bits() >= 8);
+            known = tensor.map(|(element, shape)| {
+                if shape.is_empty() {
+                    shaped(&access, element)
+                } else {
+                    (element, shape)
+                }
+            });
+        }
     });
-    let mut known = None;
-    program.kernel(task).results(&mut |access, element| {
+    kernel.results(&mut |access, element| {
         if access.buffer == buffer {
-            let inner = access.pattern.run * 8 / element.bits();
-            let loops = access.pattern.loops.iter().rev().map(|l| l.count);
-            let inner = (inner > 1 || access.pattern.loops.is_empty()).then_some(inner);
-            known = Some((element, loops.chain(inner).collect::<Vec<u64>>()));
+            known = Some(shaped(&access, element));
         }
     });
     let whole = known.filter(|(element, shape)| {

@@ -1,9 +1,11 @@
 //! What is said beside the report: how the search goes, and what to do with what was written.
 
 use super::{Arguments, Dialect};
-use crate::terminal;
+use crate::{files, terminal};
 use chipless_schedule::emit::Written;
+use chipless_schedule::front::{Front, Layout};
 use chipless_schedule::model::Objective;
+use chipless_schedule::onnx;
 use chipless_schedule::search::Progress;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -55,7 +57,12 @@ impl Told {
 }
 
 /// The files that were written, and how to run them.
-pub(super) fn next(arguments: &Arguments, output: &Path, written: Option<&Written>) -> String {
+pub(super) fn next(
+    arguments: &Arguments,
+    output: &Path,
+    front: &Front,
+    written: Option<&Written>,
+) -> String {
     let option = |name: &str, path: &Option<PathBuf>| {
         let given = path.as_ref();
         given.map_or_else(String::new, |path| format!(" --{name} {}", path.display()))
@@ -63,7 +70,10 @@ pub(super) fn next(arguments: &Arguments, output: &Path, written: Option<&Writte
     let is_whole = arguments.network_out.is_some() && arguments.weights_out.is_some();
     let values = match (arguments.dialect, is_whole) {
         (Dialect::Set, _) => return format!("written: {}\n", output.display()),
-        (Dialect::Spec, true) => written.map_or_else(String::new, encodings),
+        (Dialect::Spec, true) => {
+            let names = names(&arguments.network);
+            written.map_or_else(String::new, |written| encodings(front, written, &names))
+        }
         (Dialect::Spec, false) => {
             "for its values, schedule again with --network-out net.json --weights-out weights\n"
                 .to_owned()
@@ -78,30 +88,62 @@ pub(super) fn next(arguments: &Arguments, output: &Path, written: Option<&Writte
     )
 }
 
-/// What the integers of inputs and outputs stand for.
-fn encodings(written: &Written) -> String {
+/// What the model calls its inputs and its outputs; nothing for a front-end file.
+fn names(network: &Path) -> [Vec<String>; 2] {
+    let bytes = files::open(network);
+    bytes.map_or_else(|_| Default::default(), |bytes| onnx::port_names(&bytes))
+}
+
+/// What the integers of inputs and outputs stand for, and how the schedule has their axes.
+fn encodings(
+    front: &Front,
+    written: &Written,
+    [of_inputs, of_outputs]: &[Vec<String>; 2],
+) -> String {
     let [inputs, outputs] = written.stored();
     let offset = |by: f64| match by {
         by if by < 0.0 => format!(" - {}", -by),
         by if by > 0.0 => format!(" + {by}"),
         _ => String::new(),
     };
+    let of_model = |name: &str, model: Option<&String>| match model {
+        Some(model) if model != name => format!(" (the model's `{model}`)"),
+        _ => String::new(),
+    };
     let mut text = String::new();
-    for (name, how) in inputs {
+    for (at, (name, how)) in inputs.into_iter().enumerate() {
         let (scale, zero) = (how.scale as f32, offset(how.zero));
+        let model = of_model(name, of_inputs.get(at));
         let _ = writeln!(
             text,
-            "  --input {name}=FILE.npy: int8, round(x / {scale}){zero}"
+            "  --input {name}=FILE.npy{model}: int8, round(x / {scale}){zero}"
         );
+        if let Some(input) = front.inputs.get(at) {
+            let [c, h, w] = input.extents;
+            let _ = writeln!(text, "      of shape {}", axes(input.layout, [c, h, w]));
+        }
     }
-    for (name, how) in outputs {
+    for (at, (name, how)) in outputs.into_iter().enumerate() {
         let (scale, zero) = (how.scale as f32, offset(-how.zero));
         let stored = if zero.is_empty() {
             name.to_owned()
         } else {
             format!("({name}{zero})")
         };
-        let _ = writeln!(text, "  output {name}: x = {stored} * {scale}");
+        let model = of_model(name, of_outputs.get(at));
+        let _ = writeln!(text, "  output {name}{model}: x = {stored} * {scale}");
     }
     text
+}
+
+/// The shape that a schedule has an input in, and how it follows from the model's.
+fn axes(layout: Layout, [c, h, w]: [i64; 3]) -> String {
+    let shape = format!("[N, {c}, {h}, {w}]");
+    match layout {
+        Layout::Map => shape,
+        Layout::Sequence => format!(
+            "{shape}; from the model's [N, {h}, {c}]:\n      numpy.transpose(x, (0, 2, 1)).reshape(-1, {c}, {h}, {w})"
+        ),
+        _ => format!("{shape}: numpy.reshape(x, (-1, {c}, {h}, {w}))"),
+    }
 }

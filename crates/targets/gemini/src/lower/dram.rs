@@ -187,7 +187,26 @@ impl Maps<'_> {
                 _ => {}
             }
         }
+        notes.extend(self.between(builder));
         notes
+    }
+
+    /// Says which results are the network's own outputs, where others reach DRAM on the way to them and are listed too.
+    fn between(&self, builder: &Builder<'_>) -> Option<String> {
+        let network = self.network?;
+        let outputs: Vec<&str> = network.outputs().collect();
+        let ports = builder.program.interface.outputs.iter();
+        let (own, between): (Vec<_>, Vec<_>) = ports
+            .map(|port| &*port.name)
+            .partition(|name| outputs.contains(name));
+        let is_told = network.declares_output(own.first()?).is_none() && !between.is_empty();
+        is_told.then(|| {
+            let names: Vec<String> = own.iter().map(|name| format!("`{name}`")).collect();
+            format!(
+                "the network gives {}; the other outputs are results that reach DRAM on the way",
+                names.join(", ")
+            )
+        })
     }
 
     /// Where a box lies; all of its map where it does not fit.
