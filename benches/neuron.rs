@@ -36,7 +36,7 @@ fn multiplication(m: usize, n: usize, k: usize) {
     let bytes = assembled(&multiplication_text(m, n, k));
     let executed = with_program(&bytes, |program| {
         let execute = || {
-            let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+            let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
             let ended = run(
                 &Verified::assume(program),
                 &mut Functional::new(&mut storage),

@@ -53,7 +53,7 @@ fn main() {
                 .is_ok()
         });
         let functional = best(|| {
-            let mut storage = Storage::new(&program, &limits).expect("memory");
+            let mut storage = Storage::new(&program.buffers, &limits).expect("memory");
             run(
                 &Verified::assume(&program),
                 &mut Functional::new(&mut storage),

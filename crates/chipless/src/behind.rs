@@ -222,7 +222,8 @@ fn run(
     inputs: &[Vec<u8>],
     outputs: &mut [Vec<u8>],
 ) -> Result<(), String> {
-    let mut storage = Storage::new(program, limits).map_err(|no_room| no_room.to_string())?;
+    let mut storage =
+        Storage::new(&program.buffers, limits).map_err(|no_room| no_room.to_string())?;
     for (port, bytes) in program.interface.inputs.iter().zip(inputs) {
         let room = storage.bytes_mut(port.buffer);
         let Some(room) = room.get_mut(..bytes.len()) else {

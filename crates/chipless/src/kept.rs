@@ -233,7 +233,7 @@ impl KeptProgram {
         let going = Going::try_new(self.clone(), |kept| {
             let program = kept.program();
             let limits = kept.kept().document().limits();
-            let mut storage = Storage::new(program, limits).map_err(run::no_room)?;
+            let mut storage = Storage::new(&program.buffers, limits).map_err(run::no_room)?;
             run::fill(program, |_, _, _| Ok(None), seed, &mut storage)?;
             Ok(Session::new(&Verified::assume(program), storage))
         })

@@ -200,7 +200,7 @@ pub(crate) fn execute<'a>(
     order: Order,
 ) -> Result<Done, Failure> {
     let program = verified.program();
-    let mut storage = Storage::new(program, document.limits()).map_err(no_room)?;
+    let mut storage = Storage::new(&program.buffers, document.limits()).map_err(no_room)?;
     let random = fill(program, data, seed, &mut storage)?;
     let Outcome { timeline, end } = chipless_sim::run_in(
         verified,

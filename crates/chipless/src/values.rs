@@ -83,7 +83,7 @@ fn execute(
     limits: &Limits,
     mut see: impl FnMut(TaskId, &Storage<'_>),
 ) -> Result<(), Failure> {
-    let mut storage = Storage::new(program, limits).map_err(no_room)?;
+    let mut storage = Storage::new(&program.buffers, limits).map_err(no_room)?;
     fill(program, |_, _, _| Ok(None), seed, &mut storage)?;
     let mut observe = |task: TaskId, storage: &Storage<'_>| see(task, storage);
     let outcome = chipless_sim::run(

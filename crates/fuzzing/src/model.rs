@@ -71,7 +71,7 @@ pub fn model(bytes: &[u8]) {
         return;
     }
     let run = |order| {
-        let mut storage = Storage::new(&program, &Limits::default()).expect("48 bytes");
+        let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("48 bytes");
         let end = run_in(
             &Verified::assume(&program),
             order,

@@ -1,14 +1,12 @@
 //! Puts a program together, table by table, inside its limits.
 
+use crate::buffer::{Buffer, Memory, MemoryKind};
 use crate::id::{
     BufferId, KernelId, MemoryId, PartId, PieceId, QueueId, ResourceId, SyncId, TaskId,
 };
 use crate::kernel::Kernel;
 use crate::limits::Limits;
-use crate::program::{
-    Buffer, Demand, Location, Memory, MemoryKind, Piece, PieceOrder, Program, Queue, Resource,
-    Span, Task,
-};
+use crate::program::{Demand, Location, Piece, PieceOrder, Program, Queue, Resource, Span, Task};
 use crate::sync::{Configuration, Counter, Signal, Sync, SyncKind, Wait};
 use crate::time::Time;
 use index_vec::IndexVec;

@@ -70,6 +70,7 @@
 
 pub mod access;
 mod barrier;
+mod buffer;
 mod build;
 mod element;
 mod finding;
@@ -90,6 +91,7 @@ mod turns;
 
 pub use access::{Access, Certainty, Direction, Loop, Pattern};
 pub use barrier::{Barrier, BarrierFault};
+pub use buffer::{Buffer, Memory, MemoryKind, Role};
 pub use build::{BuildError, Builder, NewTask};
 pub use element::{ElementType, Kind};
 pub use finding::{Class, Evidence, Finding, Place, Rule, Severity};
@@ -103,8 +105,8 @@ pub use info::{Info, Node, TensorInfo, Value};
 pub use kernel::{Dependence, Doubt, Fault, Grade, Kernel, Zero};
 pub use limits::Limits;
 pub use program::{
-    Buffer, Demand, Interface, Lint, Location, Memory, MemoryKind, Piece, PieceOrder, Port,
-    Program, Queue, Resource, Role, Span, Task, Tensors,
+    Demand, Interface, Lint, Location, Piece, PieceOrder, Port, Program, Queue, Resource, Span,
+    Task, Tensors,
 };
 pub use random::SplitMix64;
 pub use storage::{NoRoom, Remark, Storage, zeroed};

@@ -1,9 +1,9 @@
 //! The bytes of a program's buffers while it runs.
 
+use crate::buffer::{Buffer, Role};
 use crate::finding::Rule;
 use crate::id::{BufferId, TaskId};
 use crate::limits::Limits;
-use crate::program::{Program, Role};
 use index_vec::IndexVec;
 use std::borrow::Cow;
 use std::fmt;
@@ -80,20 +80,23 @@ pub fn zeroed(bytes: u64) -> Result<Vec<u8>, NoRoom> {
 }
 
 impl<'a> Storage<'a> {
-    /// The bytes at the start of a run.
+    /// The bytes at the start of a run, of a program with these buffers.
     ///
     /// # Errors
     /// Buffers beyond the limit, or beyond what the system gives.
-    pub fn new(program: &Program<'a>, limits: &Limits) -> Result<Storage<'a>, NoRoom> {
-        let bytes: u128 = program.buffers.iter().map(|b| u128::from(b.size)).sum();
+    pub fn new(
+        said: &IndexVec<BufferId, Buffer<'a>>,
+        limits: &Limits,
+    ) -> Result<Storage<'a>, NoRoom> {
+        let bytes: u128 = said.iter().map(|b| u128::from(b.size)).sum();
         if bytes > u128::from(limits.memory_bytes) {
             return Err(NoRoom::Limit {
                 bytes,
                 limit: limits.memory_bytes,
             });
         }
-        let mut buffers = IndexVec::with_capacity(program.buffers.len());
-        for buffer in &program.buffers {
+        let mut buffers = IndexVec::with_capacity(said.len());
+        for buffer in said {
             buffers.push(match &buffer.initial {
                 Cow::Borrowed(bytes) if bytes.len() as u64 == buffer.size => Cow::Borrowed(*bytes),
                 initial => {
@@ -112,8 +115,8 @@ impl<'a> Storage<'a> {
     }
 
     /// Back to the start of a first run: everything but constants has the bytes that its program says, or zeros.
-    pub fn reset(&mut self, program: &Program<'_>) {
-        for (id, buffer) in program.buffers.iter_enumerated() {
+    pub fn reset(&mut self, said: &IndexVec<BufferId, Buffer<'_>>) {
+        for (id, buffer) in said.iter_enumerated() {
             if buffer.role != Role::Constant {
                 let bytes = self.bytes_mut(id);
                 let known = buffer.initial.len().min(bytes.len());
@@ -204,7 +207,7 @@ impl<'a> Storage<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Buffer, Builder, MemoryKind};
+    use crate::{Builder, MemoryKind};
 
     #[test]
     fn memory_that_nobody_has_is_refused() {
@@ -217,7 +220,7 @@ mod tests {
             let memory = build.memory("m", bytes, MemoryKind::Dram);
             build.buffer(Buffer::new("b", memory, bytes, Role::State));
             let program = build.finish().expect("a program");
-            let refused = Storage::new(&program, &limits).expect_err("too much");
+            let refused = Storage::new(&program.buffers, &limits).expect_err("too much");
             assert_eq!(refused, NoRoom::System { bytes });
         }
     }

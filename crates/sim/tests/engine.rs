@@ -333,7 +333,7 @@ fn a_session_keeps_the_bytes_from_run_to_run() {
     let early = early.expect("a task");
     build.release(queues[1], early);
     let program = build.finish().expect("a program");
-    let storage = Storage::new(&program, &Limits::default()).expect("a byte");
+    let storage = Storage::new(&program.buffers, &Limits::default()).expect("a byte");
     let mut session = Session::new(&Verified::assume(&program), storage);
     let byte = |session: &Session<'_, '_>| session.storage().bytes(0usize.into())[0];
     for order in [Order::Timed, Order::Random(5)] {

@@ -572,7 +572,7 @@ impl<'r> Study<'r> {
             return Ok(None);
         };
         let program = program.verified.program();
-        let mut storage = Storage::new(program, &self.options.limits).map_err(no_room)?;
+        let mut storage = Storage::new(&program.buffers, &self.options.limits).map_err(no_room)?;
         fill(
             program,
             |_, _, _| Ok(None),

@@ -200,7 +200,8 @@ fn with_console<T: Send>(
             return Err(failure);
         }
         let given = inputs::open(&opened.path, program, &arguments.inputs)?;
-        let mut storage = Storage::new(program, &options.limits).map_err(chipless::no_room)?;
+        let mut storage =
+            Storage::new(&program.buffers, &options.limits).map_err(chipless::no_room)?;
         inputs::fill(
             &opened.path,
             program,

@@ -62,7 +62,7 @@ pub(crate) fn opened<T>(
     let document = file.read().map_err(text)?;
     let lowered = document.lower().map_err(text)?;
     let program = &lowered.program;
-    let mut storage = Storage::new(program, &options.limits)
+    let mut storage = Storage::new(&program.buffers, &options.limits)
         .map_err(|error| chipless::Failure::new(FailureKind::Limit, "", error).to_string())?;
     fill(program, |_, _, _| Ok(None), 0, &mut storage).map_err(text)?;
     if how.nan {

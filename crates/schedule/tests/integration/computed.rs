@@ -56,7 +56,7 @@ pub(crate) fn executed(
     let timed = chipless_gemini::Machine::named("set").unwrap();
     let lowered = lower(&schedule, &data, &timed, &limits).unwrap();
     let program = &lowered.program;
-    let mut storage = Storage::new(program, &limits).unwrap();
+    let mut storage = Storage::new(&program.buffers, &limits).unwrap();
     for port in &program.interface.inputs {
         let bytes = port.bytes().unwrap();
         let bytes = (0..bytes as usize).map(|i| input(i) as u8).collect();

@@ -43,7 +43,7 @@ fn run_front(front: &Front, input: &[f32]) -> Vec<(Vec<u64>, Vec<f32>)> {
     let timed = chipless_gemini::Machine::named("set").unwrap();
     let lowered = lower(&schedule, &data, &timed, &limits).unwrap();
     let program = &lowered.program;
-    let mut storage = Storage::new(program, &limits).unwrap();
+    let mut storage = Storage::new(&program.buffers, &limits).unwrap();
     for port in &program.interface.inputs {
         assert_eq!(port.bytes(), Some(input.len() as u64 * 2));
         let halves = input.iter().map(|v| f16::from_f32(*v).to_le_bytes());

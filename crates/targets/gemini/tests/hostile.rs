@@ -109,7 +109,7 @@ fn all_the_way(text: &str, network: &Network) {
         &machine,
     );
     if verdict.is_ok()
-        && let Ok(mut storage) = Storage::new(program, &limits)
+        && let Ok(mut storage) = Storage::new(&program.buffers, &limits)
     {
         // It may fault, and say so.
         let _ = chipless_sim::run(

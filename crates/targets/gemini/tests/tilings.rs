@@ -89,7 +89,7 @@ pub(crate) fn computed_of(
     if verified {
         chipless_verify::verify(program).unwrap_or_else(|findings| panic!("{}", findings[0]));
     }
-    let mut storage = Storage::new(program, &limits).expect("small");
+    let mut storage = Storage::new(&program.buffers, &limits).expect("small");
     for port in &program.interface.inputs {
         let bytes = port.bytes().expect("small");
         let bytes = (0..bytes).map(|i| element(port.shape[3], i)).collect();

@@ -20,7 +20,7 @@ fn fixtures(target: &str, file: &str) -> Vec<PathBuf> {
 
 /// Every byte that the host gets, after a run in this order on inputs of fixed bytes.
 fn outputs(name: &str, program: &Program<'_>, order: Order) -> Vec<Vec<u8>> {
-    let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+    let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
     for port in &program.interface.inputs {
         // Small enough to be numbers in every format, and rows of a table.
         let size = (port.element.bits() / 8).max(1) as usize;

@@ -130,7 +130,7 @@ fn install(program: &mut Program<'_>, mixes: &Mixes) {
 
 /// What the host gets after a run, with this byte in all memory that nobody has written; `None` if it does not end well.
 fn outputs(program: &Program<'_>, order: Order, unwritten: u8) -> Option<Vec<u8>> {
-    let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+    let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
     for (id, buffer) in program.buffers.iter_enumerated() {
         let known = buffer.initial.len();
         match buffer.role {

@@ -53,7 +53,7 @@ fn filled<'b>(
     given: &'b [inputs::Given],
     options: &Options,
 ) -> Result<(Storage<'b>, Vec<String>), Failure> {
-    let mut storage = Storage::new(program, &options.limits).map_err(chipless::no_room)?;
+    let mut storage = Storage::new(&program.buffers, &options.limits).map_err(chipless::no_room)?;
     let (path, seed) = (&opened.path, options.data.seed);
     let random = inputs::fill(path, program, given, &[], seed, &mut storage)?;
     Ok((storage, random))

@@ -65,7 +65,7 @@ fn run(document: &Document<'_>, made: &[Input<'_>], on: &[Input<'_>]) -> Result<
     );
     let program = program.unwrap();
     let verified = verify(&program).unwrap();
-    let mut storage = Storage::new(&program, &limits).unwrap();
+    let mut storage = Storage::new(&program.buffers, &limits).unwrap();
     for port in &program.interface.inputs {
         let id = document
             .graph

@@ -17,7 +17,7 @@ fn program(streams: [&str; 2]) -> String {
 
 fn outcome(text: &str) -> (Vec<u8>, Result<(), Stop>) {
     with_program(&assembled(text), |program: &Program<'_>, _| {
-        let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+        let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
         for (n, byte) in storage
             .bytes_mut(buffer(program, "x"))
             .iter_mut()

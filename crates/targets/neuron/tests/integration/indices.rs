@@ -21,7 +21,7 @@ fn program(stream: &str) -> String {
 /// The output after a run in which all of it was 0xee at first.
 fn outcome(text: &str, table: &[u8], indices: &[u32]) -> (Vec<u8>, Result<(), Stop>) {
     with_program(&assembled(text), |program: &Program<'_>, _| {
-        let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+        let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
         storage.bytes_mut(buffer(program, "x"))[..table.len()].copy_from_slice(table);
         let bytes: Vec<u8> = indices.iter().flat_map(|i| i.to_le_bytes()).collect();
         storage.bytes_mut(buffer(program, "i"))[..bytes.len()].copy_from_slice(&bytes);

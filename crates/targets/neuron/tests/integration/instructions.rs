@@ -19,7 +19,7 @@ fn execute<T>(
 ) -> T {
     let text = format!("neff test trn2\n{declarations}\n{}\n", lines.join("\n"));
     with_program(&assembled(&text), |program, _| {
-        let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+        let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
         fill(program, &mut storage);
         let end = run(
             &Verified::assume(program),

@@ -7,7 +7,7 @@ use chipless_sim::{Functional, Verified, run};
 /// What a run of a program leaves in a buffer, and what it remarks. `given` are buffers with the bytes that they start with.
 fn ran(text: &str, given: &[(&str, usize, &[u8])], result: &str) -> (Vec<u8>, Vec<String>) {
     with_program(&assembled(text), |program, _| {
-        let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+        let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
         for (name, at, bytes) in given {
             let held = storage.bytes_mut(buffer(program, name));
             held[*at..at + bytes.len()].copy_from_slice(bytes);

@@ -18,7 +18,7 @@ pub(crate) fn timed<T>(text: &str, then: impl FnOnce(&Program<'_>, &Outcome) -> 
 
 fn functional(text: &str) -> Result<(), Stop> {
     with_program(&assembled(text), |program, _| {
-        let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+        let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
         run(
             &Verified::assume(program),
             &mut Functional::new(&mut storage),
@@ -230,7 +230,7 @@ fn subgraphs_of_inferentia_1_run_one_after_the_other() {
         assert!(notes.iter().any(|n| n.contains("one after the other")));
         // What one subgraph puts out is what the next one takes, and no business of the host.
         assert_eq!(program.buffers.iter().filter(|b| b.name == "m").count(), 1);
-        let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+        let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
         storage.bytes_mut(buffer(program, "x"))[..4096].fill(7);
         assert_eq!(
             run(
@@ -255,7 +255,7 @@ fn pointers_hold_addresses() {
          var v virtual size=64 at=4096\nvar b tmp-buf size=100 align=256\nvar pa pointer to=a\nvar pb pointer to=b\nvar pv pointer to=v\n"
     );
     with_program(&assembled(&text), |program, _| {
-        let storage = Storage::new(program, &Limits::default()).expect("memory");
+        let storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
         let address = |name: &str| {
             u64::from_le_bytes(
                 storage

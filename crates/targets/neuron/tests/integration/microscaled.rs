@@ -26,7 +26,7 @@ fn after(
     prepare: impl FnOnce(&mut [u8]),
 ) -> (Vec<u8>, Vec<u8>, Result<(), Stop>) {
     with_program(&assembled(&text(streams)), |program: &Program<'_>, _| {
-        let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+        let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
         let sbuf = buffer(program, "sg00.sbuf");
         prepare(storage.bytes_mut(sbuf));
         let end = run(

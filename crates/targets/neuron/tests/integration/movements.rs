@@ -19,7 +19,7 @@ fn after(
          engine {engine}\n{stream}\n"
     );
     with_program(&assembled(&text), |program: &Program<'_>, _| {
-        let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+        let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
         let sbuf = buffer(program, "sg00.sbuf");
         let bytes = storage.bytes_mut(sbuf);
         for (at, byte) in bytes.iter_mut().enumerate() {

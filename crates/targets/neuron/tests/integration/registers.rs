@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// The bytes of the output after a run, and how the run ended.
 fn outcome(text: &str, input: &[u8]) -> (Vec<u8>, Result<(), Stop>) {
     with_program(&assembled(text), |program: &Program<'_>, _| {
-        let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+        let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
         storage.bytes_mut(buffer(program, "x"))[..input.len()].copy_from_slice(input);
         let end = run(
             &Verified::assume(program),

@@ -88,7 +88,7 @@ fn outputs_are_what_an_array_library_computes() {
         let file = std::fs::read(folder.join("program.neff")).expect("program");
         let (inputs, outputs) = (arrays(&folder, "input_"), arrays(&folder, "output_"));
         with_program(&file, |program, _| {
-            let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+            let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
             assert_eq!(
                 program.interface.inputs.len(),
                 inputs.len(),

@@ -539,7 +539,7 @@ fn modes_whose_meaning_is_not_public_are_listed_by_field_and_refused_by_name() {
                 .iter()
                 .find(|task| task.location.offset == at as u64);
             let Some(task) = task else { return false };
-            let mut storage = Storage::new(&program, &Limits::default()).expect("memory");
+            let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
             let fault = program.kernels[task.kernel]
                 .execute(&mut storage)
                 .expect_err(name);

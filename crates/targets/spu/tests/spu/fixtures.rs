@@ -100,7 +100,7 @@ fn the_engine_gives_the_numbers_of_the_first_step_in_a_verified_program() {
                 "{name}"
             );
             let step = &steps(name)[0];
-            let mut storage = Storage::new(program, &Limits::default()).expect("fits");
+            let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("fits");
             let given = vectors(&step["inputs"]);
             for port in &program.interface.inputs {
                 if let Some((_, values)) = given.iter().find(|(name, _)| *name == port.name) {

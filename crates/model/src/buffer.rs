@@ -1,0 +1,102 @@
+//! Where bytes are: memories of the machine, and the buffers in them.
+
+use crate::id::MemoryId;
+use std::borrow::Cow;
+
+/// What kind of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemoryKind {
+    /// Off-chip, of the host or the board.
+    Dram,
+    /// Off-chip, on the package.
+    Hbm,
+    /// On-chip, managed by the program.
+    Scratchpad,
+    /// Registers that transfers can write.
+    Registers,
+}
+
+impl MemoryKind {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            MemoryKind::Dram => "DRAM",
+            MemoryKind::Hbm => "HBM",
+            MemoryKind::Scratchpad => "scratchpad",
+            MemoryKind::Registers => "registers",
+        }
+    }
+}
+
+/// A memory of the machine. Each core, tile or partition set has its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// As the field names it: `cmx0`, `ddr`.
+    pub name: String,
+    /// Bytes that programs may use.
+    pub size: u64,
+    /// What kind.
+    pub kind: MemoryKind,
+}
+
+/// What a buffer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The host writes it before a run.
+    Input,
+    /// The host reads it after a run.
+    Output,
+    /// Never written by the program.
+    Constant,
+    /// Kept from run to run.
+    State,
+    /// Undefined until written.
+    Scratch,
+}
+
+impl Role {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Input => "input",
+            Role::Output => "output",
+            Role::Constant => "constant",
+            Role::State => "state",
+            Role::Scratch => "scratch",
+        }
+    }
+}
+
+/// A named region of a memory.
+#[derive(Clone, Debug)]
+pub struct Buffer<'a> {
+    /// As the file names it.
+    pub name: String,
+    /// Where it lives.
+    pub memory: MemoryId,
+    /// First byte in the memory; `None` before allocation.
+    pub address: Option<u64>,
+    /// What the file asks of the address: a multiple of this. 1 where it asks for nothing.
+    pub alignment: u64,
+    /// Bytes.
+    pub size: u64,
+    /// What it is for.
+    pub role: Role,
+    /// Bytes at the start, borrowed from the file where they stand there; the rest is undefined (zero when run).
+    pub initial: Cow<'a, [u8]>,
+}
+
+impl<'a> Buffer<'a> {
+    /// A buffer without an address whose bytes are not known at the start.
+    pub fn new(name: impl Into<String>, memory: MemoryId, size: u64, role: Role) -> Buffer<'a> {
+        Buffer {
+            name: name.into(),
+            memory,
+            address: None,
+            alignment: 1,
+            size,
+            role,
+            initial: Cow::Borrowed(&[]),
+        }
+    }
+}
