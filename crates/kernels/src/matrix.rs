@@ -9,8 +9,9 @@ use crate::prefetch::prefetch;
 use crate::{Error, Number, Update};
 use chipless_model::ElementType;
 pub use product::Panels;
-use product::{Columns, Product, Rows, Then};
+use product::{Columns, Product, Rows};
 use std::ops::Range;
+use tile::Then;
 
 pub(crate) mod product;
 pub(crate) mod tile;

@@ -1,11 +1,11 @@
 //! A product, block by block.
 
-use super::tile::{Instructions, MAX_COLUMNS, MAX_ROWS, Tile};
+use super::tile::{Instructions, MAX_COLUMNS, MAX_ROWS, Then, Tile};
 use super::{Matrix, MatrixMut};
+use crate::Number;
 use crate::prefetch::prefetch;
 use crate::room::Room;
 use crate::transpose::transpose;
-use crate::{Number, Update};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::ptr;
@@ -97,26 +97,6 @@ impl<T: Number> Panels<T> {
         let start = padded * depth.start + columns.start / self.width * size;
         let count = columns.len().div_ceil(self.width);
         (&self.elements[start..][..count * size], size)
-    }
-}
-
-/// What becomes of the numbers that C holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Then {
-    /// The sums replace them.
-    Set,
-    /// They are the first term of the sums.
-    Continue,
-    /// The sums begin at zero and are added to them.
-    Add,
-}
-
-impl From<Update> for Then {
-    fn from(update: Update) -> Then {
-        match update {
-            Update::Set => Then::Set,
-            Update::Accumulate => Then::Continue,
-        }
     }
 }
 

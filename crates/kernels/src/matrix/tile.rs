@@ -1,7 +1,26 @@
 //! The innermost loops of a matrix product: a few rows of A times a panel of columns of B, the sums in registers.
 
-use super::product::Then;
-use crate::Number;
+use crate::{Number, Update};
+
+/// What becomes of the numbers that C holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// The sums replace them.
+    Set,
+    /// They are the first term of the sums.
+    Continue,
+    /// The sums begin at zero and are added to them.
+    Add,
+}
+
+impl From<Update> for Then {
+    fn from(update: Update) -> Then {
+        match update {
+            Update::Set => Then::Set,
+            Update::Accumulate => Then::Continue,
+        }
+    }
+}
 
 /// Instruction sets that there are tiles for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
