@@ -5,17 +5,17 @@
 
 use crate::deadlock::Deadlock;
 use crate::effects::Effects;
-use crate::outside::Outside;
+use crate::outside::{InstanceId, Outside};
 use crate::resource::Shared;
 use crate::stage::{Event, On, Stage};
 use crate::timeline::{Record, Stall, State, Timeline};
-use crate::world::InstanceId;
 use chipless_model::{
     Barrier, ConfigurationId, Counter, Fault, IndexVec, Moment, PieceId, Program, QueueId,
     ResourceId, SplitMix64, SyncId, SyncKind, TaskId, Time, Turns,
 };
 
 mod signals;
+mod stuck;
 
 const NONE: u32 = u32::MAX;
 
@@ -271,7 +271,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         let end = match stopped {
             Some(stop) => Err(stop),
             None if self.finished() => Ok(()),
-            None => Err(Stop::Deadlock(Deadlock::find(&self))),
+            None => Err(Stop::Deadlock(self.deadlock())),
         };
         let mut timeline = self.timeline;
         timeline.end = self.done.unwrap_or_else(|| {

@@ -40,8 +40,8 @@ pub use diagnosis::{Nonfinite, NonfiniteKind, nonfinite, nonfinite_element, nonf
 pub use effects::{Effects, Functional, TimingOnly};
 pub use engine::{Order, Outcome, Stop};
 pub use moment::{At, Moment, SyncState};
-pub use outside::Outside;
+pub use outside::{InstanceId, Outside};
 pub use session::{Part, Session};
 pub use timeline::{Record, Stall, State, Timeline};
 pub use verified::Verified;
-pub use world::{InstanceId, Stopped, World, run, run_in};
+pub use world::{Stopped, World, run, run_in};

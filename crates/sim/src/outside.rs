@@ -1,9 +1,12 @@
 //! What tasks meet outside of their programs: page tables before they begin, a path of resources that programs share.
 
-use crate::world::InstanceId;
 use chipless_model::{Demand, TaskId, Time};
 
-/// Asked at the instants at which a task of an instance in a [`World`](crate::World) comes to the outside. By itself nothing is there:
+/// Names a run of a program in a [`World`](crate::World).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InstanceId(pub(crate) u32);
+
+/// Asked at the instants at which a task of an instance in a world comes to the outside. By itself nothing is there:
 /// a program then runs as if it were alone.
 pub trait Outside {
     /// A task starts. When its fixed time begins: now, or later.

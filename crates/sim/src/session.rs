@@ -71,7 +71,7 @@ impl<'p, 'a> Session<'p, 'a> {
 
     /// Back to the start: all bytes but constants as the program has them then.
     pub fn reset(&mut self) {
-        self.storage.reset(self.program);
+        self.storage.reset(&self.program.buffers);
     }
 
     /// Runs every task once.

@@ -5,15 +5,11 @@
 
 use crate::effects::Effects;
 use crate::engine::{Engine, Order, Outcome, Stop};
-use crate::outside::Outside;
+use crate::outside::{InstanceId, Outside};
 use crate::stage::{Event, On, Stage};
 use crate::verified::Verified;
 use chipless_model::{TaskId, Time};
 use std::collections::BTreeMap;
-
-/// Names a run of a program in a [`World`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InstanceId(pub(crate) u32);
 
 /// A run that cannot go on: a fault of a task. A deadlock shows when nothing is left to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
