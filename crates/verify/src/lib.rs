@@ -118,7 +118,8 @@ pub use rules::ALL as RULES;
 use chipless_model::{Evidence, Finding, Place, Program};
 use findings::Findings;
 use footprint::Accesses;
-use order::{End, Order};
+use order::End;
+use replay::find_order;
 
 /// Tasks of a program from which on a second thread pays.
 pub const LARGE: usize = 4096;
@@ -140,7 +141,7 @@ pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<
         }
     }
     layout::check(program, &mut findings);
-    let find_order = || Order::find(program);
+    let find_order = || find_order(program);
     let collect_accesses = || Accesses::collect(program);
     let ((order, found), accesses) = if program.tasks.len() < LARGE {
         (find_order(), collect_accesses())

@@ -1,14 +1,8 @@
 //! Happens-before, as vector clocks over one legal order.
 
 use crate::clock::{Clock, Point};
-use crate::findings::Findings;
-use crate::replay::{Mode, Replay};
 use crate::semaphore::History;
-use crate::usage::Usage;
-use chipless_model::{IndexVec, Program, SyncId, TaskId};
-
-/// Rounds after which the order of counters is bounded instead of computed.
-const ROUNDS: usize = 24;
+use chipless_model::{IndexVec, SyncId, TaskId};
 
 /// Tasks that [`Settled`] looks at together.
 const STEP: usize = 16;
@@ -47,30 +41,6 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Finds the order of a program, and what is wrong with its synchronisation.
-    pub(crate) fn find(program: &Program<'_>) -> (Order, Findings) {
-        let usage = Usage::new(program);
-        let (mut order, mut findings) = Replay::new(program, &usage, Mode::First).run();
-        if !usage.needs_rounds {
-            return (order, findings);
-        }
-        for _ in 0..ROUNDS {
-            let (next, found) = Replay::new(program, &usage, Mode::Refine(&order)).run();
-            let settled = next.rows == order.rows;
-            (order, findings) = (next, found);
-            if settled {
-                return (order, findings);
-            }
-        }
-        let (bounded, mut findings) = Replay::new(program, &usage, Mode::Bound(&order)).run();
-        findings.add(&crate::rules::ORDER_BOUND, (0, 0, 0), || {
-            let message =
-                format!("the order of semaphore signals did not settle in {ROUNDS} rounds");
-            crate::rules::ORDER_BOUND.at(chipless_model::Place::file(), message)
-        });
-        (bounded, findings)
-    }
-
     pub(crate) fn ran(&self, task: TaskId) -> bool {
         self.position[task] != NOT_RUN
     }

@@ -17,9 +17,35 @@ use chipless_model::{
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
+/// Rounds after which the order of counters is bounded instead of computed.
+const ROUNDS: usize = 24;
+
+/// Finds the order of a program, and what is wrong with its synchronisation.
+pub(crate) fn find_order(program: &Program<'_>) -> (Order, Findings) {
+    let usage = Usage::new(program);
+    let (mut order, mut findings) = Replay::new(program, &usage, Mode::First).run();
+    if !usage.needs_rounds {
+        return (order, findings);
+    }
+    for _ in 0..ROUNDS {
+        let (next, found) = Replay::new(program, &usage, Mode::Refine(&order)).run();
+        let settled = next.rows == order.rows;
+        (order, findings) = (next, found);
+        if settled {
+            return (order, findings);
+        }
+    }
+    let (bounded, mut findings) = Replay::new(program, &usage, Mode::Bound(&order)).run();
+    findings.add(&crate::rules::ORDER_BOUND, (0, 0, 0), || {
+        let message = format!("the order of semaphore signals did not settle in {ROUNDS} rounds");
+        crate::rules::ORDER_BOUND.at(chipless_model::Place::file(), message)
+    });
+    (bounded, findings)
+}
+
 /// How signals that come later in the reference order are looked at.
 #[derive(Clone, Copy)]
-pub(crate) enum Mode<'o> {
+enum Mode<'o> {
     /// As if they came after the waiter: the first guess, which orders too much.
     First,
     /// By the order of the round before.
@@ -48,7 +74,7 @@ struct Chain {
 /// Threads of a queue.
 type Chains = Vec<Chain>;
 
-pub(crate) struct Replay<'p, 'a> {
+struct Replay<'p, 'a> {
     program: &'p Program<'a>,
     usage: &'p Usage,
     mode: Mode<'p>,
