@@ -7,6 +7,7 @@
 //! The order of links matters: the position of a link among the outputs (inputs) of an element is the number of the hardware port, which
 //! configuration words and vector ports go by.
 
+mod builder;
 pub mod edit;
 pub mod json;
 mod lint;

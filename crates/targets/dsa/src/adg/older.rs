@@ -4,8 +4,8 @@
 //! order the writer had; kind and number are what is told apart by type: the text is the kind, the number is the field `id`, whose place
 //! in the list the document's `identifier` tells.
 
+use super::builder::Builder;
 use super::json::{Cursor, Error};
-use super::read::Builder;
 use super::{Adg, Element, ElementKind, Form, ProcessingElement, Switch, VectorPort, rules};
 use chipless_model::Finding;
 use std::collections::HashMap;

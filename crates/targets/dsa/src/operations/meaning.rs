@@ -1,7 +1,6 @@
 //! How an operation is executed: for one token, and for blocks of them.
 
-use super::memory::{Memory, remembered};
-use super::{Conversion, legacy, newer};
+use super::convert::Conversion;
 use std::fmt;
 
 /// Registers of a processing element.
@@ -114,28 +113,6 @@ impl Meaning {
             Meaning::Step(step) => step.operands,
         }
     }
-}
-
-thread_local! {
-    static KNOWN: Memory<Result<Meaning, NoMeaning>> = Memory::default();
-}
-
-/// What an operation computes when it is given so many operands. Control operands count: the real simulator hands them to the
-/// operation as well, and programs rely on it.
-pub fn meaning(name: &str, operands: usize) -> Result<Meaning, NoMeaning> {
-    remembered(&KNOWN, name, operands, || find(name, operands))
-}
-
-/// The same, from the tables.
-fn find(name: &str, operands: usize) -> Result<Meaning, NoMeaning> {
-    let with = |count| legacy::meaning(name, count).or_else(|| newer::meaning(name));
-    let meaning = with(operands).ok_or(NoMeaning::Undefined)?;
-    if meaning.operands() > operands {
-        return Err(NoMeaning::TooFewOperands {
-            expected: meaning.operands(),
-        });
-    }
-    Ok(meaning)
 }
 
 macro_rules! unary {

@@ -37,9 +37,7 @@ mod step;
 
 pub use convert::{Conversion, Scalar};
 pub use element::{Element, ElementKind};
-pub use meaning::{
-    Binary, Firing, Meaning, NoMeaning, REGISTERS, RESULTS, Step, Ternary, Unary, meaning,
-};
+pub use meaning::{Binary, Firing, Meaning, NoMeaning, REGISTERS, RESULTS, Step, Ternary, Unary};
 
 use memory::Memory;
 use std::ops::RangeInclusive;
@@ -110,12 +108,12 @@ impl Operation {
 }
 
 thread_local! {
-    static KNOWN: Memory<Option<Operation>> = Memory::default();
+    static OPERATIONS: Memory<Option<Operation>> = Memory::default();
 }
 
 /// The operation of a name, in either generation.
 pub fn lookup(name: &str) -> Option<Operation> {
-    memory::remembered(&KNOWN, name, 0, || find(name))
+    memory::remembered(&OPERATIONS, name, 0, || find(name))
 }
 
 /// The same, from the tables.
@@ -154,6 +152,28 @@ fn find(name: &str) -> Option<Operation> {
         cost: newer.and_then(|(_, cost)| cost),
         executable: looks_at.is_some(),
     })
+}
+
+thread_local! {
+    static MEANINGS: Memory<Result<Meaning, NoMeaning>> = Memory::default();
+}
+
+/// What an operation computes when it is given so many operands. Control operands count: the real simulator hands them to the
+/// operation as well, and programs rely on it.
+pub fn meaning(name: &str, operands: usize) -> Result<Meaning, NoMeaning> {
+    memory::remembered(&MEANINGS, name, operands, || find_meaning(name, operands))
+}
+
+/// The same, from the tables.
+fn find_meaning(name: &str, operands: usize) -> Result<Meaning, NoMeaning> {
+    let with = |count| legacy::meaning(name, count).or_else(|| newer::meaning(name));
+    let meaning = with(operands).ok_or(NoMeaning::Undefined)?;
+    if meaning.operands() > operands {
+        return Err(NoMeaning::TooFewOperands {
+            expected: meaning.operands(),
+        });
+    }
+    Ok(meaning)
 }
 
 /// The names of all operations, the older generation first; names of both come once.
