@@ -1,7 +1,6 @@
 //! Functions of an element, as the vector processor computes them: in binary64.
 
-use crate::network::Layer;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A function of each element. Names and parameters are those of ONNX, in small letters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -176,14 +175,14 @@ const PLAIN: &[(&str, OfOne)] = &[
 ];
 
 impl Function {
-    /// The function that an operation of the front end is; nothing where it is another one.
-    pub(crate) fn of(layer: &Layer) -> Option<Function> {
+    /// The function that an operation of the front end is with these parameters; nothing where it is another one.
+    pub(crate) fn of(operation: &str, parameters: &Map<String, Value>) -> Option<Function> {
         let number = |key: &str, otherwise: f64| {
-            let value = layer.other.get(key).and_then(Value::as_f64);
+            let value = parameters.get(key).and_then(Value::as_f64);
             value.unwrap_or(otherwise)
         };
-        let by_tanh = || layer.other.get("approximate").and_then(Value::as_str) == Some("tanh");
-        Some(match layer.operation.as_str() {
+        let by_tanh = || parameters.get("approximate").and_then(Value::as_str) == Some("tanh");
+        Some(match operation {
             "gelu" if by_tanh() => Function::GeluByTanh,
             "gelu" => Function::Gelu,
             "hard_sigmoid" => Function::HardSigmoid {

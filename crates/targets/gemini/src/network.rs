@@ -1,6 +1,6 @@
 //! The front-end IR: the network from which a schedule was made, layer by layer.
 
-use crate::operation;
+use crate::function::OF_TWO;
 use crate::place;
 use crate::read::{Error, text};
 use crate::rules::reading as rules;
@@ -192,7 +192,7 @@ impl Network {
         }
         let mut network = self.clone();
         for layer in network.layers.values_mut() {
-            let weights = operation::has_weights(layer);
+            let weights = has_weights(layer);
             for (index, shape) in layer.input_shape.iter_mut().enumerate() {
                 let has_images = layer.input_batchdim.get(index).is_none_or(|dim| *dim == 0);
                 if let Some(images) = shape
@@ -214,8 +214,8 @@ impl Network {
     /// Constants that layers without weights read as operands, each with the array file that the front-end file names for it.
     pub fn constants(&self) -> IndexMap<&str, Option<&str>> {
         let mut constants = IndexMap::new();
-        for (_, layer) in self.scheduled().filter(|(_, l)| !operation::has_weights(l)) {
-            for name in operation::operands_of(layer).filter(|name| operation::is_constant(name)) {
+        for (_, layer) in self.scheduled().filter(|(_, l)| !has_weights(l)) {
+            for name in operands_of(layer).filter(|name| is_constant(name)) {
                 let named = layer.file_list.get("input_activation2").map(String::as_str);
                 let file = constants.entry(name).or_insert(named);
                 *file = file.or(named);
@@ -309,4 +309,37 @@ fn files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IndexMap<String, 
         .into_iter()
         .filter_map(|(role, file)| Some((role, file.as_str()?.to_owned())))
         .collect())
+}
+
+/// Whether a layer computes with weights.
+pub(crate) fn has_weights(layer: &Layer) -> bool {
+    matches!(
+        layer.operation.as_str(),
+        "conv2d" | "conv2d_group" | "dense"
+    )
+}
+
+/// What a layer reads of others, of the network's inputs and of constants, in the order of its operands; weights are none.
+pub(crate) fn operands_of(layer: &Layer) -> impl Iterator<Item = &str> {
+    let weights = has_weights(layer);
+    let names = || layer.previous_layer.iter().map(String::as_str);
+    // Of a constant beside an activation the place says nothing in what the front ends of this family write.
+    let joined = is_ordered(&layer.operation);
+    let inputs = names()
+        .filter(move |name| {
+            joined && is_constant(name) || !is_constant(name) && !name.ends_with("_constant1")
+        })
+        .take(if weights { 1 } else { usize::MAX });
+    inputs.chain(names().filter(move |name| !weights && !joined && is_constant(name)))
+}
+
+/// Whether the operands of an operation stand in their order, constants among them.
+fn is_ordered(operation: &str) -> bool {
+    let others = ["concat", "where", "where_not", "lstm_cell"];
+    others.contains(&operation) || OF_TWO.iter().any(|(name, _)| *name == operation)
+}
+
+/// Whether a name of `previous_layer` is that of a constant.
+pub(crate) fn is_constant(name: &str) -> bool {
+    name.starts_with("constant")
 }

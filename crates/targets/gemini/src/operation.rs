@@ -16,7 +16,7 @@
 
 mod read;
 
-use crate::function::{Function, Known, OF_TWO, OfTwo};
+use crate::function::{Function, Known, OfTwo};
 use crate::network::Layer;
 use crate::strided::Strided;
 use chipless_model::ElementType;
@@ -258,37 +258,4 @@ pub(crate) enum Second {
         inverted: bool,
         otherwise: f64,
     },
-}
-
-/// Whether a layer computes with weights.
-pub(crate) fn has_weights(layer: &Layer) -> bool {
-    matches!(
-        layer.operation.as_str(),
-        "conv2d" | "conv2d_group" | "dense"
-    )
-}
-
-/// What a layer reads of others, of the network's inputs and of constants, in the order of its operands; weights are none.
-pub(crate) fn operands_of(layer: &Layer) -> impl Iterator<Item = &str> {
-    let weights = has_weights(layer);
-    let names = || layer.previous_layer.iter().map(String::as_str);
-    // Of a constant beside an activation the place says nothing in what the front ends of this family write.
-    let joined = is_ordered(&layer.operation);
-    let inputs = names()
-        .filter(move |name| {
-            joined && is_constant(name) || !is_constant(name) && !name.ends_with("_constant1")
-        })
-        .take(if weights { 1 } else { usize::MAX });
-    inputs.chain(names().filter(move |name| !weights && !joined && is_constant(name)))
-}
-
-/// Whether the operands of an operation stand in their order, constants among them.
-fn is_ordered(operation: &str) -> bool {
-    let others = ["concat", "where", "where_not", "lstm_cell"];
-    others.contains(&operation) || OF_TWO.iter().any(|(name, _)| *name == operation)
-}
-
-/// Whether a name of `previous_layer` is that of a constant.
-pub(crate) fn is_constant(name: &str) -> bool {
-    name.starts_with("constant")
 }

@@ -643,4 +643,12 @@ impl Schedule {
             .iter()
             .flat_map(|core| core.workloads.iter().map(move |w| (core, w)))
     }
+
+    /// The batch: the images that its workloads make.
+    pub(crate) fn batch(&self) -> u64 {
+        let images = self
+            .workloads()
+            .map(|(_, w)| u64::from(w.bounds.upper[0]) + 1);
+        images.max().unwrap_or(1)
+    }
 }

@@ -1,19 +1,13 @@
 //! The numbers of a tile. See [`operation`](crate::operation) for what they are.
 
-use super::compute::Tile;
+use super::tile::{MOST_ELEMENTS, Tile, assemble, needed, padding};
+use crate::lower::pack::Row;
 use crate::lower::region::fault;
 use crate::operation::{Activation, Kind, Operation, Quantisation};
-use crate::schedule::Bounds;
 use chipless_kernels::cast::{Rounding, decode_f64, encode_f64};
 use chipless_kernels::window::{self, convolve, depthwise};
 use chipless_kernels::{Number, Update};
 use chipless_model::{ElementType, Fault, Storage};
-
-/// Bytes of parameters behind the weights of an output channel; the first 16 are `k` and `b` in binary64 here.
-const PARAMETERS: usize = 32;
-
-/// Elements of an operand or a result of one tile, at most.
-pub(super) const MOST_ELEMENTS: u64 = 1 << 31;
 
 /// The result of a tile: N, H, W, C in its element type.
 pub(crate) fn compute(
@@ -85,95 +79,6 @@ fn encode(element: ElementType, results: &[f64]) -> Result<Vec<u8>, Fault> {
             Ok(bytes)
         }
     }
-}
-
-/// The box of an operand that a tile needs.
-pub(super) fn needed(
-    tile: &Bounds,
-    operation: &Operation,
-    operand: usize,
-) -> Result<Bounds, Fault> {
-    let bounds = operation.needs(operand, tile).ok_or_else(|| {
-        Fault::program(format!(
-            "the tile {tile} lies outside what its layer computes"
-        ))
-    })?;
-    if bounds.elements() > MOST_ELEMENTS {
-        return Err(Fault::program(format!(
-            "a tile needs {} elements of its input",
-            bounds.elements()
-        )));
-    }
-    Ok(bounds)
-}
-
-/// Rows of padding above what a tile reads, and columns to the left.
-pub(super) fn padding(tile: &Bounds, operation: &Operation) -> [u32; 2] {
-    [0, 1].map(|side| {
-        let first = u64::from(tile.lower[side + 2]) * u64::from(operation.stride[side]);
-        u64::from(operation.padding[side]).saturating_sub(first) as u32
-    })
-}
-
-/// The elements of a box of an operand, N, H, W, C, from the parts of it that the tile reads in L2.
-pub(super) fn assemble<T: Copy + Default>(
-    tile: &Tile,
-    operand: usize,
-    element: ElementType,
-    bounds: &Bounds,
-    storage: &Storage<'_>,
-    decode: impl Fn(&[u8], &mut [T]),
-) -> Result<Vec<T>, Fault> {
-    let mut elements = vec![T::default(); bounds.elements() as usize];
-    let size = (element.bits() / 8) as usize;
-    let [_, c, h, w] = bounds.shape().map(|extent| extent as usize);
-    let mut found = 0;
-    for input in tile
-        .inputs
-        .iter()
-        .filter(|input| usize::from(input.operand) == operand)
-    {
-        let Some(common) = input.bounds.intersection(bounds) else {
-            continue;
-        };
-        let bytes = input.region.gather(storage)?;
-        let [_, _, rows, columns] = input.bounds.shape().map(|extent| extent as usize);
-        let run = input.region.run as usize;
-        let channels = common.shape()[1] as usize;
-        let skip = (common.lower[1] - input.bounds.lower[1]) as usize * size;
-        let (to_channel, length) = (
-            (common.lower[1] - bounds.lower[1]) as usize,
-            channels * size,
-        );
-        for n in common.lower[0]..=common.upper[0] {
-            for y in common.lower[2]..=common.upper[2] {
-                for x in common.lower[3]..=common.upper[3] {
-                    let index = |of: &Bounds, h: usize, w: usize| {
-                        ((n - of.lower[0]) as usize * h + (y - of.lower[2]) as usize) * w
-                            + (x - of.lower[3]) as usize
-                    };
-                    let from = index(&input.bounds, rows, columns) * run + skip;
-                    let to = index(bounds, h, w) * c + to_channel;
-                    let (Some(from), Some(to)) = (
-                        bytes.get(from..from + length),
-                        elements.get_mut(to..to + channels),
-                    ) else {
-                        return Err(Fault::program("a tensor in L2 is shorter than its box"));
-                    };
-                    decode(from, to);
-                }
-            }
-        }
-        found += common.elements();
-    }
-    if found < bounds.elements() {
-        let message = format!(
-            "needs the box {bounds} of its operand {operand}, and reads {found} of its {} elements in L2",
-            bounds.elements()
-        );
-        return Err(Fault::program(message));
-    }
-    Ok(elements)
 }
 
 /// A convolution of one tile.
@@ -512,27 +417,4 @@ fn by_taps<T: Number>(
         run(&shifted, &left, &under, sums, update).map_err(|e| fault(&e))?;
     }
     Ok(())
-}
-
-/// How the weights of an output channel lie: tap by tap a row of input channels, parameters behind the last.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
-    /// Bytes of a weight.
-    pub(crate) size: usize,
-    /// Input channels, rounded up to 64 bits unless data are packed.
-    pub(crate) channels: usize,
-    /// Bytes of parameters.
-    pub(crate) parameters: usize,
-}
-
-impl Row {
-    pub(crate) fn of(weight: ElementType, channels: usize, is_packed: bool) -> Row {
-        let size = (weight.bits() / 8).max(1) as usize;
-        let aligned = channels.next_multiple_of((8 / size).max(1));
-        Row {
-            size,
-            channels: if is_packed { channels } else { aligned },
-            parameters: if is_packed { 0 } else { PARAMETERS },
-        }
-    }
 }

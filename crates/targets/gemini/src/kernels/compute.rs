@@ -1,52 +1,11 @@
-//! A tile: what a unit computes at once, from the bytes that its buffers hold.
+//! A tile as a kernel: what it touches, and its effect.
 
 use super::arithmetic;
-use crate::lower::pack::Parameters;
-use crate::lower::region::Region;
-use crate::operation::Operation;
+use super::tile::Tile;
 use crate::schedule::Bounds;
 use chipless_model::{Access, Direction, ElementType, Fault, Kernel, Storage};
-use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt::Write;
-use std::sync::Arc;
-
-/// A part of an operand in L2.
-#[derive(Clone, Debug)]
-pub(crate) struct Input {
-    /// Which operand.
-    pub(crate) operand: u8,
-    /// Its box, absolute in the layer's input.
-    pub(crate) bounds: Bounds,
-    pub(crate) region: Region,
-}
-
-/// A part of the result and where it goes.
-#[derive(Clone, Debug)]
-pub(crate) struct Output {
-    /// Its box, absolute in the layer's output.
-    pub(crate) bounds: Bounds,
-    pub(crate) region: Region,
-}
-
-/// What a tile means, or why nobody knows.
-pub(crate) type Meaning = Option<Arc<Result<Operation, String>>>;
-
-/// A tile.
-#[derive(Debug)]
-pub(crate) struct Tile {
-    pub(crate) unit: &'static str,
-    /// Its box of the layer's output.
-    pub(crate) bounds: Bounds,
-    pub(crate) inputs: SmallVec<[Input; 1]>,
-    /// Weights of its output channels, one run each.
-    pub(crate) weights: Option<Region>,
-    /// `k` and `b` of its layer's output channels, where they do not lie beside the weights.
-    pub(crate) parameters: Option<Parameters>,
-    pub(crate) outputs: SmallVec<[Output; 1]>,
-    /// `None` without a network.
-    pub(crate) meaning: Meaning,
-}
 
 impl Kernel for Tile {
     /// The unit, as the schedule says: a task is called the same with and without a network.

@@ -1,7 +1,6 @@
 //! Tiles of everything but convolutions: stages of the vector processor, products of two activations, elements that move.
 
-use super::arithmetic::{assemble, needed, padding};
-use super::compute::Tile;
+use super::tile::{MOST_ELEMENTS, Tile, assemble, needed, padding};
 use crate::lower::region::fault;
 use crate::operation::{Across, Kind, Move, Operation, Reduction, Second, Vector, Window};
 use crate::schedule::Bounds;
@@ -453,7 +452,7 @@ pub(super) fn moved(
             parts.push((Bounds::default(), Vec::new()));
             continue;
         };
-        if bounds.elements() > super::arithmetic::MOST_ELEMENTS {
+        if bounds.elements() > MOST_ELEMENTS {
             return Err(Fault::program("a tile needs too many elements"));
         }
         let values = operand(tile, operation, index, &bounds, storage)?;

@@ -2,15 +2,7 @@
 
 use super::{Findings, Given, Lint};
 use crate::rules::schedule as rules;
-use crate::schedule::{At, Schedule};
-
-/// The batch of a schedule: the images that its workloads make.
-pub(crate) fn of(schedule: &Schedule) -> u64 {
-    let images = schedule
-        .workloads()
-        .map(|(_, w)| u64::from(w.bounds.upper[0]) + 1);
-    images.max().unwrap_or(1)
-}
+use crate::schedule::At;
 
 pub(super) fn check(lint: Lint<'_>, given: Given<'_>, findings: &mut Findings) {
     let (cut, places) = (lint.schedule.top_batch_cut, lint.schedule.places);

@@ -25,7 +25,6 @@ use crate::place;
 use crate::rules::MORE_FINDINGS;
 use crate::rules::schedule::PACKED;
 use crate::schedule::{At, Core, Dialect, Schedule, Workload};
-pub(crate) use batch::of as batch_of;
 use chipless_model::{Finding, Limits, Rule};
 use index::Index;
 use rayon::prelude::*;
@@ -94,7 +93,7 @@ pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) 
     dram::check(lint, &mut all);
     let network = given
         .network
-        .map(|network| network.at_batch(batch::of(schedule)));
+        .map(|network| network.at_batch(schedule.batch()));
     let network = network.as_deref();
     if let Some(network) = network {
         network::check(lint, network, &mut all);

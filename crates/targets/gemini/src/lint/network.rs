@@ -3,8 +3,8 @@
 use super::{Findings, Lint};
 use crate::bytes;
 use crate::lower::pack::Operations;
-use crate::network::{Layer, Network};
-use crate::operation::{Kind, Operation, has_weights};
+use crate::network::{Layer, Network, has_weights};
+use crate::operation::{Kind, Operation};
 use crate::rules::memory as rules;
 use crate::rules::schedule::{PADDING, SOURCE_LAYER};
 use crate::schedule::{At, Bounds, LayerType, TensorKind, Tile, Workload};

@@ -11,7 +11,7 @@ use super::residents::Residents;
 use crate::kernels::moves::DramBox;
 use crate::names::Name;
 use crate::network::Network;
-use crate::operation::is_constant;
+use crate::network::is_constant;
 use crate::schedule::{Bounds, Dialect, Schedule};
 use chipless_model::{BufferId, ElementType, Memory, MemoryId, MemoryKind, Port, Role};
 use std::collections::HashMap;

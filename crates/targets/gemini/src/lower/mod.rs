@@ -27,6 +27,7 @@ pub use whole::{Precision, whole};
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::read::Error;
+use crate::rules::lowering::DATA;
 use crate::rules::reading::LIMIT;
 use crate::schedule::Schedule;
 use crate::traffic::Mesh;
@@ -35,17 +36,6 @@ use chipless_model::{Limits, Place, Program, TaskId};
 use plan::{Node, Plan, Sink};
 use residents::Residents;
 use std::collections::HashMap;
-
-chipless_model::rules! {
-    NOT_LOWERED Unsupported Error Chipless "gemini-not-lowered" "the schedule cannot be made to run"
-        "The schedule has more tasks than the limit, or numbers without which nothing can run."
-        "The other findings of `check` tell more; `--limit tasks=N` raises the limit."
-        "Chipless";
-    DATA Fault Error Format "gemini-weights-do-not-fit" "weights do not fit the schedule and its network"
-        "A layer's arrays have another shape than the front-end file says or numbers that its type does not have, or the schedule moves another number of bytes."
-        "Give the front-end file and the arrays from which the schedule was made."
-        "Front-end IR; scheduler IR format description";
-}
 
 /// A program that can be run, and what belongs to what.
 #[derive(Debug)]
@@ -79,7 +69,7 @@ pub fn lower<'p>(
 ) -> Result<Lowered<'p>, Error> {
     let network = data
         .network
-        .map(|network| network.at_batch(crate::lint::batch_of(schedule)));
+        .map(|network| network.at_batch(schedule.batch()));
     let network = network.as_deref();
     let mut builder = Builder::new(limits);
     let frames = Frames::of(schedule);

@@ -3,7 +3,6 @@
 //!
 //! Schedules that were converted from an ancestor have neither the rounding nor the parameters, which their units know.
 
-use crate::kernels::arithmetic::Row;
 use crate::network::Network;
 use crate::operation::{Kind, Operation};
 use crate::schedule::DramOut;
@@ -323,5 +322,31 @@ impl Operations {
         let operation = std::sync::Arc::new(Operation::of(network, name));
         self.known.insert(name.to_owned(), operation.clone());
         operation
+    }
+}
+
+/// Bytes of parameters behind the weights of an output channel; the first 16 are `k` and `b` in binary64 here.
+const PARAMETERS: usize = 32;
+
+/// How the weights of an output channel lie: tap by tap a row of input channels, parameters behind the last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// Bytes of a weight.
+    pub(crate) size: usize,
+    /// Input channels, rounded up to 64 bits unless data are packed.
+    pub(crate) channels: usize,
+    /// Bytes of parameters.
+    pub(crate) parameters: usize,
+}
+
+impl Row {
+    pub(crate) fn of(weight: ElementType, channels: usize, is_packed: bool) -> Row {
+        let size = (weight.bits() / 8).max(1) as usize;
+        let aligned = channels.next_multiple_of((8 / size).max(1));
+        Row {
+            size,
+            channels: if is_packed { channels } else { aligned },
+            parameters: if is_packed { 0 } else { PARAMETERS },
+        }
     }
 }

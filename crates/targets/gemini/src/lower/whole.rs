@@ -5,9 +5,10 @@
 use super::builder::{Builder, NewTask};
 use super::pack::{self, Array, Arrays};
 use super::region::{Layout, Region};
-use crate::kernels::compute::{Input, Output, Tile};
+use crate::kernels::tile::{Input, Output, Tile};
 use crate::network::Network;
-use crate::operation::{Kind, Operation, is_constant};
+use crate::network::is_constant;
+use crate::operation::{Kind, Operation};
 use crate::schedule::Bounds;
 use chipless_model::{
     BufferId, ElementType, Limits, MemoryId, MemoryKind, Port, Program, QueueId, Role, Time,

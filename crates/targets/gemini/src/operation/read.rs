@@ -2,10 +2,9 @@
 
 use super::{
     Across, Activation, Kind, MOST, Move, Operand, Operation, Quantisation, Second, Vector, Window,
-    has_weights, operands_of,
 };
 use crate::function::{Function, Known, OF_TWO};
-use crate::network::{Layer, Network};
+use crate::network::{Layer, Network, has_weights, operands_of};
 use crate::strided::Strided;
 use chipless_model::ElementType;
 use serde_json::{Map, Value};
@@ -511,7 +510,7 @@ fn vector(layer: &Layer) -> Result<Vector, String> {
             let of_two = Known::find(other, OF_TWO);
             vector.second = vector.second.or(of_two.map(Second::Plain));
             vector.across = Across::of(layer);
-            vector.function = Function::of(layer);
+            vector.function = Function::of(&layer.operation, &layer.other);
             if of_two.is_none() && vector.across.is_none() && vector.function.is_none() {
                 return Err(format!("the operation `{other}` is not supported"));
             }

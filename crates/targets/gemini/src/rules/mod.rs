@@ -1,6 +1,7 @@
 //! What can be wrong with a file of this target: one rule for each kind of finding, with its own code.
 
 pub mod assembly;
+pub mod lowering;
 pub mod meaning;
 pub mod memory;
 pub mod reading;
@@ -24,7 +25,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         meaning::ALL,
         assembly::ALL,
         ALL,
-        crate::lower::ALL,
+        lowering::ALL,
     ]
     .into_iter()
     .flatten()

@@ -131,7 +131,7 @@ impl Flow<'_, '_> {
         let reader = network
             .layers
             .iter()
-            .find(|(_, layer)| crate::operation::operands_of(layer).any(|o| o == text));
+            .find(|(_, layer)| crate::network::operands_of(layer).any(|o| o == text));
         let Some((reader, _)) = reader else {
             return Err(());
         };
@@ -622,7 +622,7 @@ fn aliases<'p>(proof: &Proof<'p>) -> HashMap<Name, &'p str> {
             let readers = out.destinations.iter().filter_map(|d| d.layer);
             let ports = readers
                 .filter_map(|reader| network.layers.get(schedule.name(reader)))
-                .flat_map(crate::operation::operands_of)
+                .flat_map(crate::network::operands_of)
                 .filter(|text| {
                     !network.layers.contains_key(*text) && schedule.names.find(text).is_none()
                 });

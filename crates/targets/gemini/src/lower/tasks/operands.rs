@@ -4,7 +4,7 @@ use super::super::plan::Sink;
 use super::super::region::{Layout, Region, moved};
 use super::super::residents::Resident;
 use super::{Emit, stream};
-use crate::kernels::compute::{Input, Meaning, Output};
+use crate::kernels::tile::{Input, Meaning, Output};
 use crate::schedule::{Bounds, Peer, TensorKind, Workload};
 use smallvec::SmallVec;
 
