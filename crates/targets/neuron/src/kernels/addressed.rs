@@ -3,7 +3,7 @@
 //! The registers go on while a transfer is on its way, so the instruction notes what they held ([`Latch`]), and the transfer goes by that.
 
 use super::dependence::{Relation, follow};
-use super::transfer::{Operation, Text, Transfer};
+use super::transfer::{Operation, Text, Transfer, UNPROVEN};
 use super::{Elements, move_bytes};
 use crate::stream::operand::leaves_partitions;
 use crate::stream::{Details, Opcode, Slot, Space};
@@ -13,9 +13,6 @@ use chipless_model::{
 use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// Why numbers that rest on an address in a register are not proven.
-pub(super) const UNPROVEN: &str = "that an offset in a register counts bytes";
 
 /// Bytes that addresses may lead to.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`instruction`] | a slot of an engine |
+//! | [`decoded`] | what must be known of a slot before it is executed |
 //! | [`array`] | `LDWEIGHTS`, `MATMUL` |
 //! | [`elements`] | `COPY`, `CAST`, `MEMSET` |
 //! | [`compute`] | everything else that the vector, scalar and `GpSimd` engines do |
@@ -26,6 +27,7 @@ pub(crate) mod array;
 mod compute;
 pub(crate) mod control;
 pub(crate) mod curve;
+pub(crate) mod decoded;
 mod dependence;
 mod elements;
 pub(crate) mod exchange;

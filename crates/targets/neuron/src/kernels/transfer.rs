@@ -1,6 +1,5 @@
 //! What a DMA queue moves: transfers of instructions, and descriptors of the engine JSON files.
 
-use super::addressed::UNPROVEN;
 use super::dependence::{Relation, follow};
 use super::{Elements, fault, integers, move_bytes};
 use crate::stream::{Instruction, Slot};
@@ -12,6 +11,9 @@ use chipless_model::{
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt::Debug;
+
+/// Why numbers that rest on an address in a register are not proven.
+pub(super) const UNPROVEN: &str = "that an offset in a register counts bytes";
 
 /// A transfer.
 #[derive(Debug)]

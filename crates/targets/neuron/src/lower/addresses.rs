@@ -4,7 +4,7 @@ use super::builder::Builder;
 use super::core::{Core, written_once};
 use crate::def::VariableType;
 use crate::kernels::addressed::{Found, Region, Side};
-use crate::kernels::instruction::BOUND_COUNTS;
+use crate::kernels::decoded::BOUND_COUNTS;
 use crate::kernels::sequencer::{Known, Moved, RegisterMemory};
 use crate::kernels::{Context, Elements};
 use crate::stream::formats::Dma;

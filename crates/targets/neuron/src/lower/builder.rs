@@ -1,14 +1,15 @@
 //! Puts a program together, table by table.
 
-use super::meetings::Meetings;
+use super::meetings::{self, Meetings, Met};
+use crate::graph::Engine;
 use crate::json::Error;
 use crate::kernels::Context;
 use crate::kernels::instruction::Executed;
 use crate::rules::container::LIMIT;
 use crate::stream::Slot;
 use chipless_model::{
-    BuildError, KernelId, Limits, PartId, Piece, PieceId, PieceOrder, Place, Program, QueueId,
-    Signal, Span, TaskId, Wait,
+    BuildError, Counter, Fault, KernelId, Limits, PartId, Piece, PieceId, PieceOrder, Place,
+    Program, QueueId, Signal, Span, TaskId, Wait,
 };
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub(super) struct Builder<'p> {
     /// a text of its own.
     pub(super) follows: bool,
     /// Where cores wait for each other.
-    pub(super) meetings: Meetings,
+    meetings: Meetings,
 }
 
 impl<'p> Deref for Builder<'p> {
@@ -117,6 +118,19 @@ impl<'p> Builder<'p> {
     pub(super) fn fill_piece(&mut self, piece: PieceId, first: TaskId, count: u32) {
         let piece = &mut self.program.pieces[piece];
         (piece.first, piece.count) = (first, count);
+    }
+
+    /// The next time that a core of so many comes to a place, with an engine: see [`Meetings::meet`].
+    pub(super) fn meet(
+        &mut self,
+        place: meetings::Place,
+        who: (usize, usize),
+        engine: Engine,
+    ) -> Result<Met, Fault> {
+        let build = &mut self.build;
+        self.meetings.meet(place, who, engine, |name| {
+            build.counter(name, Counter::up_to(i64::from(u32::MAX)))
+        })
     }
 
     /// One more condition for a task.

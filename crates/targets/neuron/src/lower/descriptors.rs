@@ -2,7 +2,6 @@
 
 use super::builder::{Builder, NewTask};
 use super::core::{Core, written_once};
-use super::engines::Move;
 use super::phases::Phases;
 use crate::engine::{AccessPattern, ConstantType, Descriptor, DmaEntry, Operation as Named};
 use crate::json::Error;
@@ -16,6 +15,16 @@ use chipless_model::{
     SyncId, Time,
 };
 use smallvec::SmallVec;
+
+/// One move of a transfer that a ring holds.
+pub(super) struct Move {
+    pub(super) kernel: KernelId,
+    pub(super) fixed: Time,
+    pub(super) demands: SmallVec<[Demand; 5]>,
+    pub(super) signals: SmallVec<[Signal; 2]>,
+    pub(super) location: Location,
+    pub(super) label: Option<Box<str>>,
+}
 
 /// Lowers the descriptors of the core at `index` that no instruction starts: each runs once, in list order. Says whether there are any.
 /// The other cores lend their semaphores.

@@ -1,12 +1,13 @@
 //! Instruction streams: a task for each slot, and for each transfer that a slot hands over.
 
 use super::addresses::{self, Sides, sides};
+use super::after::After;
 use super::builder::{Builder, NewTask};
 use super::core::Core;
 use super::cost::EngineCost;
-use super::descriptors;
+use super::descriptors::{self, Move};
 use super::indexed::{ByIndices, indexed};
-use super::meetings::{After, Met, Place};
+use super::meetings::{Met, Place};
 use super::phases::Phases;
 use crate::graph::Engine;
 use crate::json::Error;
@@ -24,8 +25,8 @@ use crate::stream::operand::variable;
 use crate::stream::{Instruction, SLOT_BYTES, Setups, Slot, Stream};
 use crate::triggers::{Plan, Step};
 use chipless_model::{
-    Action, Class, Condition, Counter, Demand, Fault, KernelId, Location, PartId, PieceId, QueueId,
-    Signal, TaskId, Time, Wait,
+    Action, Class, Condition, Counter, Fault, KernelId, Location, PartId, PieceId, QueueId, Signal,
+    TaskId, Time, Wait,
 };
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -37,16 +38,6 @@ struct Handed {
     /// One for each move.
     transfers: SmallVec<[PieceId; 1]>,
     moves: SmallVec<[Move; 1]>,
-}
-
-/// One of them.
-pub(super) struct Move {
-    pub(super) kernel: KernelId,
-    pub(super) fixed: Time,
-    pub(super) demands: SmallVec<[Demand; 5]>,
-    pub(super) signals: SmallVec<[Signal; 2]>,
-    pub(super) location: Location,
-    pub(super) label: Option<Box<str>>,
 }
 
 /// Lowers the streams of the core at `index`, by what its engines do with their files; the other cores lend their semaphores.

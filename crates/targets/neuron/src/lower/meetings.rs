@@ -3,14 +3,8 @@
 //! The task of such a slot says that its core is there. What comes of it when all are there is a task of a queue of its own, and the next
 //! slot of the engine waits for that.
 
-use super::builder::{Builder, NewTask};
 use crate::graph::Engine;
-use crate::json::Error;
-use chipless_model::{
-    Action, Condition, Counter, Fault, KernelId, Location, PieceId, QueueId, Signal, SyncId, Time,
-    Wait,
-};
-use smallvec::SmallVec;
+use chipless_model::{Action, Condition, Fault, Signal, SyncId, Wait};
 use std::collections::BTreeMap;
 
 /// What cores meet at.
@@ -58,8 +52,8 @@ impl Met {
     }
 }
 
-impl Builder<'_> {
-    /// The next time that a core of so many comes to a place, with an engine.
+impl Meetings {
+    /// The next time that a core of so many comes to a place, with an engine; `counter` makes the counter of a new one.
     ///
     /// # Errors
     /// Another engine of the core comes there too: which of them meets which of the other core, nothing says.
@@ -68,17 +62,18 @@ impl Builder<'_> {
         place: Place,
         (core, cores): (usize, usize),
         engine: Engine,
+        counter: impl FnOnce(String) -> SyncId,
     ) -> Result<Met, Fault> {
         let name = match place {
             Place::Barrier(id) => format!("core barrier {id}"),
             Place::ExchangeStart => "exchange begins".to_owned(),
             Place::ExchangeEnd => "exchange ends".to_owned(),
         };
-        let sync = match self.meetings.0.get(&place) {
+        let sync = match self.0.get(&place) {
             Some(meeting) => meeting.sync,
-            None => self.counter(name.clone(), Counter::up_to(i64::from(u32::MAX))),
+            None => counter(name.clone()),
         };
-        let meeting = self.meetings.0.entry(place).or_insert_with(|| Meeting {
+        let meeting = self.0.entry(place).or_insert_with(|| Meeting {
             sync,
             engines: BTreeMap::new(),
         });
@@ -93,40 +88,5 @@ impl Builder<'_> {
             sync,
             all: *times * cores as i64,
         })
-    }
-}
-
-/// What a task does, what it waits for, what it signals, how long it takes.
-pub(super) type AfterTask = (KernelId, Met, SmallVec<[Signal; 3]>, Time);
-
-/// What happens when cores have met.
-pub(super) struct After {
-    pub(super) piece: PieceId,
-    pub(super) location: Location,
-    /// One task after the other.
-    pub(super) tasks: SmallVec<[AfterTask; 2]>,
-}
-
-impl After {
-    pub(super) fn lower(self, queue: QueueId, builder: &mut Builder<'_>) -> Result<(), Error> {
-        let count = self.tasks.len() as u32;
-        let mut first = None;
-        for (kernel, met, signals, fixed) in self.tasks {
-            let task = builder.task(NewTask {
-                queue,
-                kernel,
-                waits: &[met.wait()],
-                signals: &signals,
-                demands: &[],
-                fixed,
-                location: self.location,
-                label: None,
-            })?;
-            first = first.or(Some(task));
-        }
-        if let Some(first) = first {
-            builder.fill_piece(self.piece, first, count);
-        }
-        Ok(())
     }
 }

@@ -20,6 +20,7 @@
 //! the same bytes in the same order count as ordered, and those that raise the same semaphore.
 
 mod addresses;
+mod after;
 mod builder;
 mod core;
 mod cost;

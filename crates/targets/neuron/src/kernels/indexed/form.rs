@@ -1,6 +1,6 @@
 //! What the two slots of a transfer with indices say, before it is known where its variables are.
 
-use crate::kernels::instruction::{BOUND_COUNTS, decoded};
+use crate::kernels::decoded::{BOUND_COUNTS, decoded};
 use crate::kernels::transfer::Compute;
 use crate::kernels::{Context, Elements};
 use crate::stream::formats::{Dma, DmaExtension};
