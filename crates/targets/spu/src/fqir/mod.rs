@@ -4,7 +4,6 @@
 //! and `ARITH` (one time step), integers throughout. [`Plan::read`] reads one, [`lower`] makes it a
 //! [`Program`](chipless_model::Program) whose tasks are the nodes, and [`Runner`] executes step after step.
 
-pub(crate) mod health;
 mod info;
 pub(crate) mod plan;
 pub mod rules;
@@ -13,10 +12,10 @@ mod saved;
 pub(crate) mod tensor;
 mod write;
 
+pub use crate::kernels::{Distances, Health, NodeHealth};
 pub use crate::lower::OPERATIONS;
 pub use crate::lower::{Lowered, Watching, lower, lower_watched};
 pub use crate::machine::{MACHINE, Machine};
-pub use health::{Distances, Health, NodeHealth};
 pub use info::{info, raw};
 pub use plan::{Array, Declared, Graph, Node, Numbers, Origin, Plan, Tensor};
 pub use runner::Runner;

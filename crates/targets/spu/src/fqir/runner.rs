@@ -27,7 +27,7 @@ impl<'p> Runner<'p> {
     /// # Errors
     /// Buffers beyond the limit, or beyond what the system gives.
     pub fn new(lowered: &'p Lowered<'p>, limits: &Limits) -> Result<Runner<'p>, NoRoom> {
-        let storage = Storage::new(&lowered.program, limits)?;
+        let storage = Storage::new(&lowered.program.buffers, limits)?;
         let interface = &lowered.program.interface;
         let (inputs, outputs) = (
             (0..interface.inputs.len()).collect(),

@@ -5,7 +5,7 @@
 //! and string literals alone, in characters that no compiler of C11 reads as anything else.
 
 use super::document::{Document, Member, Sequence, Vector};
-use super::session::Violation;
+use super::violation::Violation;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::Path;

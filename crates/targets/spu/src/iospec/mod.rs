@@ -18,6 +18,7 @@ mod read;
 pub mod rules;
 pub mod sequence;
 mod session;
+mod violation;
 pub mod wire;
 
 pub use crate::femto::{Bank, Core, Femto, FemtoSequence, FemtoVector, VectorKind};
@@ -30,7 +31,8 @@ pub use info::{info, raw};
 pub use interface::of_interface;
 pub use lint::lint;
 pub use quantize::{dequantize, quantize, quantize_to};
-pub use session::{Act, Behind, Reading, Sent, Session, Violation};
+pub use session::{Act, Behind, Reading, Sent, Session};
+pub use violation::Violation;
 
 use std::fmt;
 

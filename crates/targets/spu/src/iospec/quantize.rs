@@ -1,7 +1,7 @@
 //! Reals to integers and back, by scale and zero point of a vector.
 
 use super::document::Vector;
-use super::session::Violation;
+use super::violation::Violation;
 
 fn quantization(vector: &Vector) -> Result<super::Quantization, Violation> {
     let found = vector

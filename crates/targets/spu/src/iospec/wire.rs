@@ -5,7 +5,7 @@
 //! `mailbox << 32 | status` and the words. On the bus each word goes as two of 32 bits, low half first.
 
 use super::document::{Document, Side, Vector};
-use super::session::Violation;
+use super::violation::Violation;
 
 /// The status of a reply that carries a result.
 pub const SUCCESS: u32 = 0x1f;

@@ -1,6 +1,6 @@
 //! `temporal_conv2d`: a convolution over the last frames and the bands of each.
 
-use super::Watch;
+use super::watch::Watch;
 use crate::fqir::tensor::{Tensor, load_all, shift, store};
 use chipless_model::{Access, Direction, Storage};
 

@@ -1,6 +1,6 @@
 //! Operations element by element.
 
-use super::Watch;
+use super::watch::Watch;
 use crate::fqir::tensor::{BLOCK, Region, Tensor, load, rounded_shift, shift, store};
 use chipless_model::{Access, Direction, Storage};
 

@@ -1,7 +1,7 @@
 //! How the integers of a program fare: what is clipped, what leaves a table, what would overflow an accumulator, and how
 //! far results are from exact ones.
 
-use crate::kernels::Watch;
+use super::watch::Watch;
 
 /// A node, and what happened to its integers over all steps.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,7 +4,7 @@
 //! for as many rows as cannot overflow, and those sums in 64 bits: the result is the same, and vector units like it. The
 //! additions are wrapping ones, since checks for an overflow that cannot happen would keep them off vector units.
 
-use super::Watch;
+use super::watch::Watch;
 use crate::fqir::tensor::{BLOCK, Element, Tensor, load, load_all, rounded_shift, saturate, store};
 use chipless_model::{Access, Direction, Storage};
 

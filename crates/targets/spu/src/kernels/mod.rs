@@ -6,16 +6,19 @@
 mod convolve;
 mod elementwise;
 mod gmac;
+mod health;
 mod matrix;
 mod watch;
+mod watched;
 
 pub(crate) use convolve::Convolve;
 pub(crate) use elementwise::{Elementwise, Function, Operand, Relation};
 pub(crate) use gmac::Gmac;
+pub use health::{Distances, Health, NodeHealth};
 pub(crate) use matrix::{Bias, Matrix};
-pub(crate) use watch::{Scales, Unwatched, Watch, Watched};
+pub(crate) use watch::{Unwatched, Watch};
+pub(crate) use watched::{Scales, Watched};
 
-use crate::fqir::health::Health;
 use crate::fqir::tensor::{Move, Region, Tensor, at, load, load_all, saturate, shift, store};
 use chipless_model::{Access, BufferId, Direction, Fault, Kernel, Storage};
 use std::borrow::Cow;

@@ -10,11 +10,11 @@ mod watched;
 pub use operations::OPERATIONS;
 pub(crate) use tensors::{declared_bits, precision_of};
 
-use crate::fqir::health::Health;
 use crate::fqir::plan;
 use crate::fqir::plan::{Declared, Error, Graph, Node, Plan, at_node};
 use crate::fqir::rules;
 use crate::fqir::tensor::Tensor;
+use crate::kernels::Health;
 use crate::kernels::{Action, NodeKernel, Unwatched, total};
 use crate::machine::Machine;
 use chipless_model::{
@@ -288,9 +288,10 @@ impl<'p, 'l> Lowering<'p, 'l> {
         if self.trial {
             return Ok(());
         }
-        let mut storage = Storage::new(&self.build.program, self.limits).map_err(|no_room| {
-            error_at(&rules::LIMIT, init.pointer.clone(), no_room.to_string())
-        })?;
+        let mut storage =
+            Storage::new(&self.build.program.buffers, self.limits).map_err(|no_room| {
+                error_at(&rules::LIMIT, init.pointer.clone(), no_room.to_string())
+            })?;
         for action in &kernels {
             action
                 .execute(&mut storage, &mut Unwatched)

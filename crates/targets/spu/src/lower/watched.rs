@@ -1,9 +1,9 @@
 //! Nodes under observation: what becomes of their integers is counted while they run.
 
 use super::Lowering;
-use crate::fqir::health::NodeHealth;
 use crate::fqir::plan::Node;
 use crate::fqir::tensor::Tensor;
+use crate::kernels::NodeHealth;
 use crate::kernels::{Action, Scales, Watched};
 use chipless_model::Role;
 

@@ -1,7 +1,7 @@
 //! The counting machine of the femtorun package, `femtorun-4.1`.
 
 use super::super::document::{Document, Member};
-use super::super::session::Violation;
+use super::super::violation::Violation;
 use std::collections::{BTreeSet, HashMap};
 
 /// Sequences that fire sequences: further ones than Python's stack would bear are an error.

@@ -18,7 +18,7 @@ mod counters;
 mod turns;
 
 use super::document::Document;
-use super::{RuleSet, session::Violation};
+use super::{RuleSet, violation::Violation};
 use counters::Counters;
 use turns::{Turn, Turns};
 

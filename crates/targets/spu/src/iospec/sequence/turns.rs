@@ -1,7 +1,7 @@
 //! The strict machine, `spec`: whose turn it is.
 
 use super::super::document::{Document, Member};
-use super::super::session::Violation;
+use super::super::violation::Violation;
 use std::collections::{BTreeSet, HashMap};
 
 /// The strict machine.
