@@ -1,6 +1,5 @@
 //! The address map of a blob as the loader lays it out: DDR sections, CMX tiles, hardware registers.
 
-use crate::image::Image;
 use crate::npu3720;
 
 /// Bytes of CMX that programs may use in each tile (NPU4: 1.5 MiB).
@@ -13,7 +12,7 @@ const CMX_BASE: u64 = 0x4000_0000;
 /// A tile's address space, of which the first [`CMX_SIZE`] bytes are memory.
 const TILE_SPACE_BITS: u32 = 21;
 /// Registers that DMAs write in fully managed programs.
-const REGISTERS: std::ops::Range<u64> = 0x2f00_0000..0x3000_0000;
+pub(crate) const REGISTERS: std::ops::Range<u64> = 0x2f00_0000..0x3000_0000;
 
 /// What an address of a descriptor names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,21 +30,6 @@ pub(crate) enum Target {
     Register(u64),
     /// Nothing.
     Unmapped,
-}
-
-/// Resolves an address.
-pub(crate) fn resolve(image: &Image<'_>, address: u64) -> Target {
-    if let Some((tiles, offset)) = cmx(address) {
-        return Target::Cmx { tiles, offset };
-    }
-    if REGISTERS.contains(&address) {
-        return Target::Register(address);
-    }
-    image
-        .locate(address)
-        .map_or(Target::Unmapped, |(section, offset)| {
-            Target::Section(section, offset)
-        })
 }
 
 /// Tiles and offset of a CMX address, in either map of the chips: the ranges have nothing in common.

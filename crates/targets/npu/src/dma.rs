@@ -3,7 +3,7 @@
 //! A descriptor is 224 bytes: 192 of hardware fields, then fields of the scheduler. Source and destination are walked
 //! independently, each a run of `width` bytes inside up to five loops; the byte streams match.
 
-use crate::address::{self, Target};
+use crate::address::Target;
 use crate::bytes::{Record, bits};
 use crate::image::Image;
 use chipless_model::{ElementType, Loop, Pattern};
@@ -279,7 +279,7 @@ impl Descriptor {
         match &self.operation {
             Operation::Move { destination, .. }
             | Operation::Gather { destination, .. }
-            | Operation::Fill { destination, .. } => Some(address::resolve(image, *destination)),
+            | Operation::Fill { destination, .. } => Some(image.resolve(*destination)),
             Operation::Synchronise | Operation::Unsupported { .. } => None,
         }
     }

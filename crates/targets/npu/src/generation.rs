@@ -5,9 +5,55 @@
 
 use crate::address::CMX_SIZE;
 use crate::npu3720;
-use crate::profiling::{Durations, Profile};
-use crate::read::Platform;
 use crate::structures::Layout;
+use std::fmt;
+
+/// The chip that a program is for (`ArchKind` of meta.PlatformInfo).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Platform {
+    /// VPUX37XX, `ArchKind` 3.
+    Npu3720,
+    /// VPUX40XX, `ArchKind` 4.
+    Npu4000,
+    /// VPUX501X, `ArchKind` 5.
+    Npu5010,
+    /// Any other number.
+    Other(u64),
+}
+
+impl Platform {
+    /// By `ArchKind`.
+    pub fn from_arch_kind(kind: u64) -> Platform {
+        match kind {
+            3 => Platform::Npu3720,
+            4 => Platform::Npu4000,
+            5 => Platform::Npu5010,
+            other => Platform::Other(other),
+        }
+    }
+
+    /// Frequency in MHz of the timer in which [`PerformanceMetrics`] count, and the DPU clock at which the compiler
+    /// states its own estimate. Found by comparing both in compiled programs.
+    pub const fn clocks(self) -> Option<(f64, f64)> {
+        match self {
+            Platform::Npu3720 => Some((38.4, 1300.0)),
+            Platform::Npu4000 => Some((19.2, 1850.0)),
+            Platform::Npu5010 => Some((19.2, 2100.0)),
+            Platform::Other(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Platform::Npu3720 => f.write_str("NPU3720"),
+            Platform::Npu4000 => f.write_str("NPU4000"),
+            Platform::Npu5010 => f.write_str("NPU5010"),
+            Platform::Other(kind) => write!(f, "ArchKind {kind}"),
+        }
+    }
+}
 
 /// How the post-processing engine of the DPU counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +64,30 @@ pub enum PostStages {
     /// All sums pass the float stages: scale and bias of the weight table are binary32, the slope of negative values multiplies the scaled
     /// value, and both clamps are binary32 (NPU5010: `ppe_fp_scale_hclamp` and `ppe_fp_scale_lclamp` of `NPUReg50XX`).
     Float,
+}
+
+/// How a generation writes times. Source: `FrequenciesSetup` and the records of the parser in `openvinotoolkit/npu_compiler`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Profile {
+    /// MHz of the device's timer.
+    pub(crate) timer: f64,
+    /// MHz of the DPU clock for each unit of its multiplier.
+    pub(crate) clock_unit: f64,
+    /// Bytes of a DPU workload's record.
+    pub(crate) dpu_record: u64,
+    /// What DPU workloads' records count.
+    pub(crate) durations: Durations,
+    /// Bytes of a transfer's record; `None` where transfers have none.
+    pub(crate) dma_record: Option<u64>,
+}
+
+/// Unit of the lengths of DPU workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durations {
+    /// Cycles of the DPU, in fields of so many bits; whole words where that is not said.
+    DpuCycles { bits: Option<u32> },
+    /// Ticks of the device's timer.
+    Ticks,
 }
 
 /// A generation whose programs can be run.

@@ -7,9 +7,10 @@
 //!
 //! Source: `npu_compiler_elf` `vpux_loader.cpp`; what is placed is proven by running programs.
 
+use crate::address::{self, Target};
+use crate::document::Document;
 use crate::elf::{RUNTIME_SYMBOLS, Relocation, SYMBOL_ENTRY};
 use crate::npu3720;
-use crate::read::Document;
 use crate::relocation::{Formula, RUNTIME, RelocationKind};
 use crate::rules;
 use crate::section::{Section, section_flag, section_type};
@@ -132,6 +133,20 @@ impl<'f> Image<'f> {
     /// Section and offset of the program's root structure.
     pub fn entry(&self) -> (usize, u64) {
         self.entry
+    }
+
+    /// What an address of a descriptor names.
+    pub(crate) fn resolve(&self, address: u64) -> Target {
+        if let Some((tiles, offset)) = address::cmx(address) {
+            return Target::Cmx { tiles, offset };
+        }
+        if address::REGISTERS.contains(&address) {
+            return Target::Register(address);
+        }
+        self.locate(address)
+            .map_or(Target::Unmapped, |(section, offset)| {
+                Target::Section(section, offset)
+            })
     }
 
     /// The section at an address, and the offset in it; `None` where no section is.

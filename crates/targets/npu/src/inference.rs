@@ -3,8 +3,8 @@
 //!
 //! What the descriptors themselves say is decoded elsewhere; here they are records in a section.
 
+use crate::document::Document;
 use crate::image::Image;
-use crate::read::Document;
 use crate::rules;
 use crate::structures::{
     Barrier, ManagedInference, MappedInference, NO_BARRIER, Reference, RuntimeConfiguration, TILES,

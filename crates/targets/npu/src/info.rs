@@ -1,7 +1,7 @@
 //! What a blob is, for people and for lowering: the network's edge, counts, memory, the compiler's own estimate.
 
+use crate::document::Document;
 use crate::metadata::{ModelNode, TensorRef, data_type_name, element_type};
-use crate::read::Document;
 use crate::section::{section_flag, section_type};
 use crate::structures::{Barrier, Layout, TaskKind, WorkItem};
 use chipless_model::{ElementType, Info, TensorInfo, Value};

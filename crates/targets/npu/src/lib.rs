@@ -6,6 +6,7 @@
 mod address;
 mod bytes;
 mod dma;
+pub mod document;
 pub mod dpu;
 pub mod elf;
 pub mod generation;
@@ -21,7 +22,7 @@ pub mod names;
 mod npu3720;
 pub mod profiling;
 mod raw;
-pub mod read;
+mod read;
 pub mod registers;
 pub mod relocation;
 pub mod rules;
@@ -32,10 +33,10 @@ pub mod structures;
 mod tensors;
 pub mod trailer;
 
+pub use document::Document;
 pub use image::Image;
 pub use lower::{Options, lower};
 pub use machine::{MACHINES, Machine};
-pub use read::Document;
 pub use shave::KernelTable;
 
 use chipless_model::{Finding, Info, Node, Rule};

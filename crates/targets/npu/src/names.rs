@@ -1,8 +1,8 @@
 //! Names of tasks from beside the blob: the compiler's schedule trace, and the nodes of the model.
 
+use crate::document::Document;
 use crate::kernels::FETCH;
 use crate::profiling::{Labels, sections};
-use crate::read::Document;
 use crate::structures::TaskKind;
 use chipless_model::{Direction, Program, TaskId};
 use serde::Deserialize;
@@ -11,11 +11,6 @@ use std::io::Read as _;
 
 /// Bytes of a trace after it was unpacked, at most.
 const MAX_TRACE: u64 = 1 << 30;
-
-/// The layer that a label names: the compiler writes `layer?t_Operation/part`.
-pub(crate) fn layer_of(label: &str) -> Option<&str> {
-    label.rsplit_once('?').map(|(layer, _)| layer)
-}
 
 /// What the compiler planned: the events of each lane, named by process and thread, in order of time.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,9 +4,10 @@
 //! places. The buffer holds 32 bytes for each DPU workload and SHAVE call, and the clocks. Source: `profiling.fbs` and the parser of
 //! `openvinotoolkit/npu_compiler`.
 
+use crate::document::Document;
+use crate::generation::{Durations, Profile};
 use crate::kernels::FILL;
 use crate::machine::Machine;
-use crate::read::Document;
 use crate::structures::{Layout, TaskKind};
 use chipless_model::{Direction, Program, TaskId, Time};
 use chipless_sim::Timeline;
@@ -22,29 +23,6 @@ const DMA: u32 = 4;
 const RECORD: u64 = 32;
 /// Bytes of a buffer, at most.
 const MAX_BYTES: u64 = 1 << 30;
-/// How a generation writes times. Source: `FrequenciesSetup` and the records of the parser in `openvinotoolkit/npu_compiler`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Profile {
-    /// MHz of the device's timer.
-    pub(crate) timer: f64,
-    /// MHz of the DPU clock for each unit of its multiplier.
-    pub(crate) clock_unit: f64,
-    /// Bytes of a DPU workload's record.
-    pub(crate) dpu_record: u64,
-    /// What DPU workloads' records count.
-    pub(crate) durations: Durations,
-    /// Bytes of a transfer's record; `None` where transfers have none.
-    pub(crate) dma_record: Option<u64>,
-}
-
-/// Unit of the lengths of DPU workloads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Durations {
-    /// Cycles of the DPU, in fields of so many bits; whole words where that is not said.
-    DpuCycles { bits: Option<u32> },
-    /// Ticks of the device's timer.
-    Ticks,
-}
 
 /// The section, read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The file's own structures as a tree, for `info --raw`. Nothing is relocated or interpreted.
 
+use crate::document::Document;
 use crate::info::section_records;
 use crate::metadata::{Metadata, ModelNode, Name, TensorRef, data_type_name, model_type_name};
-use crate::read::Document;
 use crate::relocation::RelocationKind;
 use crate::section::{Section, section_type};
 use crate::structures::{Barrier, TaskKind, WorkItem};

@@ -304,7 +304,7 @@ fn place(image: &Image<'_>, address: u64) -> String {
     if address == 0 {
         return "none".to_owned();
     }
-    match address::resolve(image, address) {
+    match image.resolve(address) {
         Target::Section(section, offset) => {
             let name = image
                 .sections()

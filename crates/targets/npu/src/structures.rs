@@ -4,7 +4,6 @@
 //!
 //! Sources: NPU firmware headers `vpu_nnrt_api_40xx.h`, `vpu_nnrt_wlm.h`, `vpu_nnrt_common.h` (API 11).
 
-use crate::npu3720;
 use std::mem::offset_of;
 use zerocopy::byteorder::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
@@ -254,7 +253,7 @@ impl TaskSection {
     /// Bytes of one record.
     pub const fn record_size(self) -> usize {
         match self.layout {
-            Layout::Npu3720 => npu3720::record_size(self.kind),
+            Layout::Npu3720 => record_size_3720(self.kind),
             Layout::Npu4000 => self.kind.record_size(),
         }
     }
@@ -262,7 +261,7 @@ impl TaskSection {
     /// Where an invariant counts its variants.
     pub(crate) const fn variant_count(self) -> usize {
         match self.layout {
-            Layout::Npu3720 => npu3720::VARIANT_COUNT,
+            Layout::Npu3720 => VARIANT_COUNT_3720,
             // NPU4 DPU invariant, variant_count.
             Layout::Npu4000 => 0x158,
         }
@@ -325,7 +324,7 @@ impl TaskKind {
     /// list 0 alone.
     pub fn of_section(name: &str) -> Option<TaskSection> {
         let Some(rest) = name.strip_prefix("task.") else {
-            return npu3720::task_section(name);
+            return task_section_3720(name);
         };
         let (rest, last) = rest.rsplit_once('.')?;
         let (what, unit) = rest.rsplit_once('.')?;
@@ -380,4 +379,36 @@ impl TaskKind {
             TaskKind::Invocation => (&mapped.invocations, "act_kernel_invocations"),
         }
     }
+}
+
+/// Where an invariant for NPU3720 counts its variants.
+const VARIANT_COUNT_3720: usize = 0x128;
+
+/// Bytes of one record in programs for NPU3720.
+const fn record_size_3720(kind: TaskKind) -> usize {
+    match kind {
+        TaskKind::DmaDdr | TaskKind::DmaCmx => 128,
+        TaskKind::Invariant => 304,
+        TaskKind::Variant | TaskKind::Invocation => 64,
+        TaskKind::Range => 24,
+    }
+}
+
+/// What a section of this name holds in programs for NPU3720.
+fn task_section_3720(name: &str) -> Option<TaskSection> {
+    let (kind, unit) = match name.strip_prefix(".text.")? {
+        "dmaTasks0" => (TaskKind::DmaDdr, 0),
+        "dmaTasks1" => (TaskKind::DmaDdr, 1),
+        "DPUInvariants" => (TaskKind::Invariant, 0),
+        "DPUVariants" => (TaskKind::Variant, 0),
+        "ActKernelRanges" => (TaskKind::Range, 0),
+        "ActKernelInvocations" => (TaskKind::Invocation, 0),
+        _ => return None,
+    };
+    Some(TaskSection {
+        kind,
+        unit,
+        list: 0,
+        layout: Layout::Npu3720,
+    })
 }

@@ -2,10 +2,11 @@
 
 use super::activations::Tensor;
 use super::geometry::Axes;
+use super::operation::Operation;
 use super::ranges::{Ranges, strided};
 use super::region::{Operand, Region};
 use super::weights::{Entry, NO_MAP, Weights, count_bits};
-use super::workload::{Operation, Workload};
+use super::workload::Workload;
 use crate::address::CMX_REACH;
 use chipless_model::{ElementType, Pattern, Swizzle};
 

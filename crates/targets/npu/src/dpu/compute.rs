@@ -2,8 +2,10 @@
 
 use super::formats::Element;
 use super::geometry::Slide;
+use super::kept::Shelved;
+use super::operation::{Elementwise, Operation};
 use super::weights::Entry;
-use super::workload::{Elementwise, Operation, Workload};
+use super::workload::Workload;
 use chipless_kernels::room::Room;
 use chipless_kernels::window::{self, Window};
 use chipless_kernels::{Update, wide};
@@ -14,7 +16,7 @@ const DENSE_WEIGHTS: usize = 4 << 20;
 
 impl Workload {
     /// The sums of the box, `[y][x][k]`, on top of what the accumulators hold.
-    pub(super) fn sums<T: Element>(
+    pub(super) fn sums<T: Shelved>(
         &self,
         tile: &[u8],
         table: &[Entry],
@@ -107,7 +109,7 @@ impl Workload {
         Ok(sums)
     }
 
-    fn convolution<T: Element>(
+    fn convolution<T: Shelved>(
         &self,
         tile: &[u8],
         table: &[Entry],
@@ -163,7 +165,7 @@ impl Workload {
         Ok(sums)
     }
 
-    fn depthwise<T: Element>(
+    fn depthwise<T: Shelved>(
         &self,
         tile: &[u8],
         table: &[Entry],

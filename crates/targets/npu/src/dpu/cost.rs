@@ -1,109 +1,12 @@
 //! How long a workload takes, and what listings say of it.
 
 use super::activations::Taken;
+use super::figures::{DpuFigures, Model};
 use super::geometry::Axes;
-use super::stencil::{Model, Multipliers, Stencil};
-use super::workload::{Elementwise, Operation, Workload};
+use super::operation::{Elementwise, Operation};
+use super::workload::Workload;
 use chipless_model::ElementType;
-use serde::Deserialize;
 use std::borrow::Cow;
-
-/// Figures of the block model: a DPU works on blocks of 4 × 4 positions and 16 output channels, and started blocks count whole. Where each
-/// figure comes from stands in `machine.toml`.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DpuFigures {
-    /// Convolutions: a tap is one of one input channel.
-    pub convolution: Cost,
-    /// Depthwise convolutions.
-    pub depthwise: Cost,
-    /// Average pools.
-    pub average_pool: Cost,
-    /// Max pools.
-    pub max_pool: Cost,
-    /// Elementwise operations, which have a single tap.
-    pub elementwise: Cost,
-    /// Multiplications a cycle.
-    pub macs: Multipliers,
-    /// The shape of the DPU.
-    pub stencil: Stencil,
-    /// Time of elements of 8 bits relative to those of 16.
-    pub narrow: f64,
-    /// Time of the taps of a convolution with sparse weights relative to those of a dense one.
-    pub sparse_weights: f64,
-}
-
-/// What a workload of one kind costs, in cycles of the DPU clock.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cost {
-    /// From the start to the first block, and from the last sum to the last byte in memory.
-    pub fixed: f64,
-    /// A tap of a block of 16-bit elements.
-    pub tap: f64,
-    /// A block, whatever its taps.
-    pub block: f64,
-    /// A 16-bit element of the input's window.
-    pub read: f64,
-    /// A 16-bit element of the output.
-    pub written: f64,
-    /// A weight.
-    #[serde(default)]
-    pub weight: f64,
-}
-
-impl Cost {
-    /// Names and values.
-    pub(crate) const fn parts(&self) -> [(&'static str, f64); 6] {
-        [
-            ("fixed", self.fixed),
-            ("tap", self.tap),
-            ("block", self.block),
-            ("read", self.read),
-            ("written", self.written),
-            ("weight", self.weight),
-        ]
-    }
-}
-
-impl DpuFigures {
-    /// The cost that a section of the machine file holds.
-    pub(crate) fn of(&self, section: &str) -> Option<&Cost> {
-        Some(match section {
-            "dpu.convolution" => &self.convolution,
-            "dpu.depthwise" => &self.depthwise,
-            "dpu.average_pool" => &self.average_pool,
-            "dpu.max_pool" => &self.max_pool,
-            "dpu.elementwise" => &self.elementwise,
-            _ => return None,
-        })
-    }
-
-    /// Every figure, for checks.
-    pub(crate) fn all(&self) -> impl Iterator<Item = f64> {
-        [
-            self.convolution,
-            self.depthwise,
-            self.average_pool,
-            self.max_pool,
-            self.elementwise,
-        ]
-        .into_iter()
-        .flat_map(|cost| cost.parts().map(|(_, value)| value))
-        .chain([self.narrow, self.sparse_weights])
-    }
-
-    /// Every rate, for checks.
-    pub(crate) const fn rates(&self) -> [(&'static str, f64); 5] {
-        [
-            ("dpu.macs.float16", self.macs.float16),
-            ("dpu.macs.int8", self.macs.int8),
-            ("dpu.macs.fitted", self.macs.fitted),
-            ("dpu.stencil.contexts", self.stencil.contexts),
-            ("dpu.stencil.read", self.stencil.read),
-        ]
-    }
-}
 
 impl Workload {
     /// An estimate of the time, in cycles of the DPU clock.

@@ -6,8 +6,9 @@
 use super::access::Known;
 use super::activations::Tensor;
 use super::geometry::{Geometry, Slide};
+use super::operation::Operation;
 use super::weights::{Entry, Weights, count_bits};
-use super::workload::{ACCUMULATORS, Operation, Workload};
+use super::workload::{ACCUMULATORS, Workload};
 use chipless_model::{Dependence, Swizzle};
 use std::ops::Range;
 

@@ -3,19 +3,11 @@
 use super::geometry::Axes;
 use super::lookup::Table;
 use super::post::Elements;
+use super::region::TileMemory;
 use super::weights::Entry;
 use super::workload::{ACCUMULATORS, Workload};
 use chipless_kernels::room::Room;
 use chipless_model::{Fault, Kind};
-
-/// The tiles' memories, as a workload sees them.
-pub trait TileMemory {
-    /// The bytes of a tile's address space; `None` where there is no such tile.
-    fn tile(&self, tile: u8) -> Option<&[u8]>;
-
-    /// The bytes of a tile's address space, to be written.
-    fn tile_mut(&mut self, tile: u8) -> Option<&mut [u8]>;
-}
 
 /// Sums that a [continued](Workload::is_continued) workload left in the accumulators of its DPU.
 #[derive(Clone, Debug, PartialEq)]

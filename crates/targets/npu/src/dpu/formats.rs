@@ -1,6 +1,5 @@
 //! Stored elements as numbers to compute with: floats as `f32`, integers as `i16` less their zero point.
 
-use super::kept::Shelf;
 use chipless_kernels::{Error, Number, cast, wide};
 use chipless_model::{ElementType, Kind};
 use std::ops::{Add, Mul, Sub};
@@ -54,21 +53,6 @@ pub(super) trait Element:
 
     /// Whether the product with zero is zero.
     fn is_finite(self) -> bool;
-
-    /// Lends what this thread keeps.
-    fn with_shelf<R>(act: impl FnOnce(&Shelf<Self>) -> R) -> R;
-}
-
-/// Gives the numbers their shelf.
-macro_rules! shelf {
-    ($number:ident) => {
-        fn with_shelf<R>(act: impl FnOnce(&Shelf<$number>) -> R) -> R {
-            thread_local! {
-                static SHELF: Shelf<$number> = Shelf::default();
-            }
-            SHELF.with(act)
-        }
-    };
 }
 
 impl Element for f32 {
@@ -99,8 +83,6 @@ impl Element for f32 {
     fn is_finite(self) -> bool {
         f32::is_finite(self)
     }
-
-    shelf!(f32);
 }
 
 impl Element for i16 {
@@ -133,6 +115,4 @@ impl Element for i16 {
     fn is_finite(self) -> bool {
         true
     }
-
-    shelf!(i16);
 }

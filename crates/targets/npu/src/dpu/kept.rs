@@ -48,6 +48,28 @@ struct Like {
 /// What a thread keeps, what was used last at the end.
 pub(super) type Shelf<T> = RefCell<Vec<Rc<Kept<T>>>>;
 
+/// Numbers whose prepared weights each thread keeps.
+pub(super) trait Shelved: Element {
+    /// Lends what this thread keeps.
+    fn with_shelf<R>(act: impl FnOnce(&Shelf<Self>) -> R) -> R;
+}
+
+macro_rules! shelved {
+    ($number:ident) => {
+        impl Shelved for $number {
+            fn with_shelf<R>(act: impl FnOnce(&Shelf<$number>) -> R) -> R {
+                thread_local! {
+                    static SHELF: Shelf<$number> = Shelf::default();
+                }
+                SHELF.with(act)
+            }
+        }
+    };
+}
+
+shelved!(f32);
+shelved!(i16);
+
 impl<T: Element> Kept<T> {
     /// Of a convolution over all channels.
     ///
@@ -86,7 +108,7 @@ impl<T: Element> Kept<T> {
 
 impl Weights {
     /// The weights of these channels, `each` for every channel. Channels are counted from `first` in errors.
-    pub(super) fn prepare<T: Element>(
+    pub(super) fn prepare<T: Shelved>(
         &self,
         tile: &[u8],
         entries: &[Entry],

@@ -10,8 +10,9 @@
 //! Sources: `vpu_nce_hw_37xx.h`; the serialisation of DPU tasks in `openvinotoolkit/npu_compiler` (VPUMI37XX).
 
 use super::output::Output;
+use super::registers::DecodeError;
 use super::registers::{Invariant, Variant, field};
-use super::workload::{DecodeError, Workload};
+use super::workload::Workload;
 use crate::address::CMX_REACH;
 use crate::generation::PostStages;
 

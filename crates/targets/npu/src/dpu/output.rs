@@ -1,9 +1,9 @@
 //! The output stage (ODU): a box of elements in memory order, its writes to the own tile and to halo regions of others.
 
-use super::TileMemory;
 use super::geometry::Axes;
+use super::region::TileMemory;
+use super::registers::DecodeError;
 use super::registers::{HaloRegion, Invariant, Variant};
-use super::workload::DecodeError;
 use crate::address::CMX_REACH;
 use chipless_model::{Fault, Loop, Pattern, Swizzle};
 use std::ops::Range;

@@ -7,9 +7,10 @@
 
 mod apply;
 
+use super::operation::Operation;
+use super::registers::DecodeError;
 use super::registers::Invariant;
 use super::weights::Entry;
-use super::workload::{DecodeError, Operation};
 use crate::generation::PostStages;
 use chipless_kernels::room::Room;
 use chipless_model::{ElementType, Kind};

@@ -382,3 +382,29 @@ pub(super) fn palette(invariant: &[u8; Invariant::BYTES]) -> [u16; 16] {
     }
     entries
 }
+
+/// A register value that no DPU can execute.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: expected {expected}, found {found}")]
+pub struct DecodeError {
+    /// The register field, under its name in the register tables.
+    pub field: &'static str,
+    /// What it may hold.
+    pub expected: String,
+    /// What it holds.
+    pub found: String,
+}
+
+impl DecodeError {
+    pub(super) fn new(
+        field: &'static str,
+        expected: impl std::fmt::Display,
+        found: impl std::fmt::Display,
+    ) -> DecodeError {
+        DecodeError {
+            field,
+            expected: expected.to_string(),
+            found: found.to_string(),
+        }
+    }
+}

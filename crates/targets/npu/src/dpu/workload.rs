@@ -5,81 +5,17 @@ mod decode;
 use super::activations::{StorageElements, Taken, Tensor};
 use super::formats::{self, input_format};
 use super::geometry::{Axes, Geometry};
+use super::grid::Grid;
 use super::lookup::Lookup;
+use super::operation::{Elementwise, Operation};
 use super::output::Output;
 use super::post::Post;
 use super::region::TILE_BYTES;
-use super::registers::{self, Invariant, Variant};
-use super::stencil::Grid;
+use super::registers::{self, DecodeError, Invariant, Variant};
 use super::weights::{Palette, Weights};
 use crate::generation::PostStages;
 use chipless_model::{ElementType, Kind, Swizzle};
-use std::fmt;
 use std::ops::Range;
-
-/// A register value that no DPU can execute.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: expected {expected}, found {found}")]
-pub struct DecodeError {
-    /// The register field, under its name in the register tables.
-    pub field: &'static str,
-    /// What it may hold.
-    pub expected: String,
-    /// What it holds.
-    pub found: String,
-}
-
-impl DecodeError {
-    pub(super) fn new(
-        field: &'static str,
-        expected: impl fmt::Display,
-        found: impl fmt::Display,
-    ) -> DecodeError {
-        DecodeError {
-            field,
-            expected: expected.to_string(),
-            found: found.to_string(),
-        }
-    }
-}
-
-/// What a workload computes before its output stages.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Operation {
-    /// Every output channel sees every input channel.
-    Convolution,
-    /// Every output channel sees its own input channel.
-    Depthwise,
-    /// The largest value of the window. Integers keep their zero point; the integer stages behind it are the identity in
-    /// every program seen.
-    MaxPool,
-    /// The sum of the window times a constant: its bits, in the format of the weights.
-    AveragePool { weight: u16 },
-    /// The sum of the window over all input channels times a constant, or of the squares (NPU5010: `REDUCESUM`, `REDUCEMEAN` and
-    /// `REDUCESUMSQUARE` of `openvinotoolkit/npu_compiler`).
-    Reduce { weight: u16, squares: bool },
-    /// A function of `a · scale_a` and `b · scale_b`, with scales that are plain integers.
-    Elementwise {
-        function: Elementwise,
-        scale_a: u16,
-        scale_b: u16,
-    },
-}
-
-impl Operation {
-    /// Whether every output channel sees every input channel.
-    pub(super) const fn sums_channels(self) -> bool {
-        matches!(self, Operation::Convolution | Operation::Reduce { .. })
-    }
-}
-
-/// What becomes of two operands: `elop_operation`, which is 0 up to NPU4000.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Elementwise {
-    Add,
-    Subtract,
-    Multiply,
-}
 
 /// Sums that the accumulators of a DPU hold: 64 for each of 256 multipliers' groups.
 pub(crate) const ACCUMULATORS: usize = 64 * 256;

@@ -6,9 +6,10 @@
 use super::access::Known;
 use super::activations::Tensor;
 use super::dependence::First;
+use super::operation::Operation;
 use super::post::Post;
 use super::weights::Entry;
-use super::workload::{Operation, Workload};
+use super::workload::Workload;
 use chipless_model::Kind;
 
 impl Workload {

@@ -1,8 +1,8 @@
 //! DMA transfers.
 
 use super::Descriptors;
+use super::layer_of;
 use super::pieces::{self, Pieces};
-use crate::names::layer_of;
 use chipless_kernels::{cast, strided};
 use chipless_model::{
     Access, BufferId, Dependence, Doubt, ElementType, Fault, Kernel, Loop, Pattern, Storage, Zero,

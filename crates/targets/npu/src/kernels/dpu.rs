@@ -1,9 +1,9 @@
 //! DPU workloads.
 
+use super::layer_of;
 use super::{Cmx, Descriptors, Knowledge};
 use crate::address::CMX_REACH;
 use crate::dpu::{Region, TileMemory, Workload, physical};
-use crate::names::layer_of;
 use chipless_model::{
     Access, BufferId, Certainty, Dependence, Direction, Doubt, ElementType, Fault, Kernel, Pattern,
     Storage, Swizzle, Zero,

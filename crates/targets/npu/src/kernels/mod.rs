@@ -14,6 +14,11 @@ pub(crate) use shave::{Invocation, Work};
 use crate::address;
 use chipless_model::{Access, BufferId, Doubt, Fault, Pattern, Storage};
 
+/// The layer that a label names: the compiler writes `layer?t_Operation/part`.
+fn layer_of(label: &str) -> Option<&str> {
+    label.rsplit_once('?').map(|(layer, _)| layer)
+}
+
 /// The bytes of a task's descriptors, where the hardware reads them: what was resolved when the program was lowered
 /// must still stand there when the task runs.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! SHAVE invocations: prebuilt kernels, recognised by their code and executed by our own implementation of the operation.
 
+use super::layer_of;
 use super::pieces::{self, Pieces};
 use super::{Cmx, Descriptors};
 use crate::address;
-use crate::names::layer_of;
 use crate::shave::{self, Operation, TensorRef, Values};
 use chipless_kernels::{cast, strided};
 use chipless_model::{

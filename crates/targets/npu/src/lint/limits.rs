@@ -1,6 +1,6 @@
 //! What the hardware holds at most: sizes of transfers, counts of barriers, shapes and boxes of DPU workloads.
 
-use crate::address::{self, Target};
+use crate::address::Target;
 use crate::dma::{Descriptor, Operation};
 use crate::dpu::{OutputBox, Workload};
 use crate::image::Image;
@@ -99,7 +99,7 @@ pub(crate) fn transfer(
                 "gathers rows of {row} bytes; a row has at most {}",
                 GATHER.1
             )
-        } else if !matches!(address::resolve(image, list), Target::Cmx { .. }) {
+        } else if !matches!(image.resolve(list), Target::Cmx { .. }) {
             format!("the list of its indices, at {list:#x}, is not in CMX")
         } else {
             return None;

@@ -2,7 +2,7 @@
 
 use super::counted::of_two_bytes;
 use super::{Cost, DPU_WORKLOAD, DYNAMIC_SHAPE, Lowering, SHAVE_ARGUMENTS, UNMAPPED};
-use crate::address::{self, Target};
+use crate::address::Target;
 use crate::bytes::Record;
 use crate::dpu;
 use crate::kernels::{Accumulators, DpuTask, Invocation, Knowledge, PROFILE_BYTES, Work};
@@ -203,7 +203,7 @@ impl<'i> Lowering<'_, 'i> {
         let identity = if let Some(identity) = self.operations.get(&(text, size)) {
             identity.clone()
         } else {
-            let code = match address::resolve(self.image, text) {
+            let code = match self.image.resolve(text) {
                 Target::Section(section, offset) => self
                     .image
                     .bytes(section)
@@ -222,7 +222,7 @@ impl<'i> Lowering<'_, 'i> {
             self.operations.insert((text, size), identity.clone());
             identity
         };
-        let Target::Section(section, offset) = address::resolve(self.image, arguments) else {
+        let Target::Section(section, offset) = self.image.resolve(arguments) else {
             self.findings.push(UNMAPPED.at(
                 place.clone(),
                 format!("kernel arguments at {arguments:#x} are in no section"),

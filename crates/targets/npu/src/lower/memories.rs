@@ -2,8 +2,8 @@
 
 use super::{ELEMENT, LAYOUT, Lowering, Narrower};
 use crate::address;
+use crate::document::Document;
 use crate::info::{Edge, State, Tensor};
-use crate::read::Document;
 use crate::schedule::Control;
 use chipless_model::{Buffer, Interface, MemoryKind, Place, Port, Role, Time};
 use std::borrow::Cow;

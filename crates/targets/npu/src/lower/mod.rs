@@ -10,6 +10,7 @@ mod transfer;
 
 use crate::address::{self, Target};
 use crate::dma::Operation;
+use crate::document::Document;
 use crate::dpu;
 use crate::generation::{Generation, NPU4000};
 use crate::image::Image;
@@ -21,7 +22,6 @@ use crate::machine::Machine;
 use crate::names::{Trace, name_by_queue};
 use crate::npu3720;
 use crate::profiling::{Labels, Profiling};
-use crate::read::Document;
 use crate::schedule::{self, Control, Description, Schedule, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
 use crate::structures::{Layout, TaskKind};
@@ -452,7 +452,7 @@ impl<'i> Lowering<'_, 'i> {
                 from,
                 conversion: None,
                 ..
-            }) if from.loops.is_empty() => match address::resolve(self.image, *source) {
+            }) if from.loops.is_empty() => match self.image.resolve(*source) {
                 Target::Section(section, offset) => {
                     let start = offset.saturating_add(from.offset);
                     self.image

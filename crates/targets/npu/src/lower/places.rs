@@ -43,7 +43,7 @@ impl<'i> Lowering<'_, 'i> {
         role: &str,
         place: &Place,
     ) -> Option<(BufferId, u64)> {
-        let found = match address::resolve(self.image, address) {
+        let found = match self.image.resolve(address) {
             Target::Section(section, offset) => self.buffers[section].map(|b| (b, offset)),
             Target::Cmx { .. } => self.cmx.locate(address),
             Target::Register(_) | Target::Unmapped => None,
@@ -90,14 +90,13 @@ impl<'i> Lowering<'_, 'i> {
 
     /// Every byte of the buffers that a destination names, whether it is legal or not.
     pub(super) fn around(&self, address: u64) -> Vec<(BufferId, Pattern)> {
-        let buffers: Vec<BufferId> =
-            match (address::cmx(address), address::resolve(self.image, address)) {
-                (Some((mask, _)), _) => address::tiles(mask)
-                    .filter_map(|tile| self.cmx.buffer(tile))
-                    .collect(),
-                (None, Target::Section(section, _)) => self.buffers[section].into_iter().collect(),
-                _ => Vec::new(),
-            };
+        let buffers: Vec<BufferId> = match (address::cmx(address), self.image.resolve(address)) {
+            (Some((mask, _)), _) => address::tiles(mask)
+                .filter_map(|tile| self.cmx.buffer(tile))
+                .collect(),
+            (None, Target::Section(section, _)) => self.buffers[section].into_iter().collect(),
+            _ => Vec::new(),
+        };
         buffers
             .into_iter()
             .map(|buffer| {

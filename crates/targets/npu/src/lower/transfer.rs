@@ -40,7 +40,7 @@ impl<'i> Lowering<'_, 'i> {
                 conversion,
                 ..
             } => {
-                if let Target::Section(section, _) = address::resolve(self.image, *source)
+                if let Target::Section(section, _) = self.image.resolve(*source)
                     && self.image.sections()[section].name.starts_with("task.")
                 {
                     let fetch = machine.dma.latency * machine.dma.fetch;
@@ -93,7 +93,7 @@ impl<'i> Lowering<'_, 'i> {
             | Operation::Fill {
                 destination, to, ..
             } => {
-                if let Target::Register(_) = address::resolve(self.image, *destination) {
+                if let Target::Register(_) = self.image.resolve(*destination) {
                     name = "register write";
                     Vec::new()
                 } else {
@@ -160,7 +160,7 @@ impl<'i> Lowering<'_, 'i> {
         else {
             return None;
         };
-        let role = |address| match address::resolve(self.image, address) {
+        let role = |address| match self.image.resolve(address) {
             Target::Section(section, _) => {
                 let buffer = self.buffers[section]?;
                 Some(self.build.program.buffers[buffer].role)
@@ -189,11 +189,10 @@ impl<'i> Lowering<'_, 'i> {
         };
         let options = self.options;
         let dma = &options.machine.dma;
-        let ends =
-            [*source, *destination].map(|address| match address::resolve(self.image, address) {
-                Target::Section(section, _) => self.buffers[section],
-                _ => None,
-            });
+        let ends = [*source, *destination].map(|address| match self.image.resolve(address) {
+            Target::Section(section, _) => self.buffers[section],
+            _ => None,
+        });
         let bytes = if conversion.is_some() {
             // 32-bit numbers to or from 16-bit ones.
             from.bytes().unwrap_or(0).min(to.bytes().unwrap_or(0))

@@ -4,9 +4,9 @@ use super::BARRIERS;
 use super::structures::{Barrier, MappedInference};
 use crate::bytes::Record;
 use crate::dma::Descriptor;
+use crate::document::Document;
 use crate::image::Image;
 use crate::lint::limits;
-use crate::read::Document;
 use crate::rules;
 use crate::schedule::rules as faults;
 use crate::schedule::{

@@ -1,11 +1,11 @@
 //! What the firmware is told: barriers, work items, what to load and enqueue first, which barrier ends the inference.
 
 use super::{Task, Unit, rules};
+use crate::document::Document;
 use crate::generation::NPU4000;
 use crate::image::Image;
 use crate::inference::Inference;
 use crate::lint::limits;
-use crate::read::Document;
 use crate::structures::{NO_BARRIER, TaskKind};
 use chipless_model::{Finding, Place};
 use std::collections::HashMap;

@@ -75,10 +75,10 @@ impl Fetches {
         else {
             return;
         };
-        let Target::Cmx { tiles, offset } = address::resolve(image, *destination) else {
+        let Target::Cmx { tiles, offset } = image.resolve(*destination) else {
             return;
         };
-        let Target::Section(section, start) = address::resolve(image, *source) else {
+        let Target::Section(section, start) = image.resolve(*source) else {
             return;
         };
         let size = image.bytes(section).len() as u64;

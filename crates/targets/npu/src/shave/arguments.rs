@@ -8,11 +8,8 @@
 
 mod reference;
 
-use super::elementwise;
-use super::operation::{Operation, TensorRole};
-use super::parameters::Parameters;
-use super::tensor::Shape;
-use chipless_model::Pattern;
+use super::invocation::TensorRef;
+use super::operation::Operation;
 use std::fmt;
 
 /// Bytes of a tensor reference at most.
@@ -60,24 +57,6 @@ impl ArgumentError {
     }
 }
 
-/// A tensor in memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TensorRef {
-    /// Address of the first element.
-    pub address: u64,
-    /// Element type, sizes and order.
-    pub shape: Shape,
-    /// Bits from one element to the next in each dim, innermost first. A dim of one may hold any number.
-    pub strides_bits: Vec<u64>,
-    /// Kind of memory: 2 is the tile's own CMX.
-    pub location: u32,
-    /// The bytes of the tensor, in the order of its elements; offset 0 is [`TensorRef::address`].
-    pub pattern: Pattern,
-    /// Where a program that computes the sizes keeps them, 32 bits for each dim, innermost first: an address in CMX, mostly without
-    /// the bit of the tile. The shape is then that of the upper bounds.
-    pub sizes: Option<u64>,
-}
-
 /// Bytes of the address that a tensor reference starts with, which tells the compilers' two layouts apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
@@ -85,33 +64,6 @@ pub(super) enum Layout {
     Short,
     /// 8: references of 40 bytes, from release 2026.3.0 on.
     Long,
-}
-
-/// One call of a kernel, decoded.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Invocation {
-    /// What to compute.
-    pub operation: Operation,
-    /// Tensors that are read, in the order of the block.
-    pub inputs: Vec<TensorRef>,
-    /// Tensors that are written, in the order of the block.
-    pub outputs: Vec<TensorRef>,
-    /// Working memory.
-    pub scratch: Vec<TensorRef>,
-    /// The scalars.
-    pub parameters: Parameters,
-}
-
-impl Invocation {
-    /// Elements to process: of the largest tensor read or written. A measure of the work.
-    pub fn elements(&self) -> u64 {
-        self.inputs
-            .iter()
-            .chain(&self.outputs)
-            .map(|tensor| tensor.shape.elements())
-            .max()
-            .unwrap_or(0)
-    }
 }
 
 /// The section of argument blocks, relocated.
@@ -125,35 +77,6 @@ impl<'a> Section<'a> {
     /// A section's bytes and the address for which its pointers were relocated. Pointers have 32 bits: they count modulo 2^32.
     pub fn new(bytes: &'a [u8], base: u64) -> Section<'a> {
         Section { bytes, base }
-    }
-
-    /// Decodes the block at an offset as that of an operation.
-    pub fn decode(&self, operation: Operation, offset: u64) -> Result<Invocation, ArgumentError> {
-        let mut reader = self.reader(offset);
-        let mut invocation = Invocation {
-            operation,
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-            scratch: Vec::new(),
-            parameters: Parameters::None,
-        };
-        let (tensors, present) = reader.tensors(operation)?;
-        let roles = roles(operation, tensors.len());
-        for (role, tensor) in roles.into_iter().zip(tensors) {
-            match role {
-                TensorRole::Input => invocation.inputs.push(tensor),
-                TensorRole::Output => invocation.outputs.push(tensor),
-                TensorRole::Scratch => invocation.scratch.push(tensor),
-            }
-        }
-        if elementwise::is_linear(operation) {
-            for tensor in invocation.inputs.iter_mut().chain(&mut invocation.outputs) {
-                let bits = tensor.shape.elements() * tensor.shape.element.bits();
-                tensor.pattern = Pattern::contiguous(0, bits.div_ceil(8));
-            }
-        }
-        invocation.parameters = Parameters::decode(&mut reader, &invocation, present)?;
-        Ok(invocation)
     }
 
     /// The tensors at the start of the block of an unknown kernel, as far as they look like tensors: a guess for a
@@ -174,7 +97,7 @@ impl<'a> Section<'a> {
         tensors
     }
 
-    fn reader(&self, block: u64) -> Reader<'a> {
+    pub(super) fn reader(&self, block: u64) -> Reader<'a> {
         // The rank of a long reference stands where a short one has a pointer.
         let fourth: Option<[u8; 4]> = block.checked_add(12).and_then(|at| self.get(at));
         let layout = match fourth.map(u32::from_le_bytes) {
@@ -193,39 +116,6 @@ impl<'a> Section<'a> {
     fn get<const N: usize>(&self, at: u64) -> Option<[u8; N]> {
         let at = usize::try_from(at).ok()?;
         self.bytes.get(at..at.checked_add(N)?)?.try_into().ok()
-    }
-}
-
-/// The roles of the tensors of a block that has this many.
-fn roles(operation: Operation, count: usize) -> Vec<TensorRole> {
-    let roles = operation.roles();
-    match operation {
-        // Inputs come and go; there is one output, the last.
-        Operation::EmbeddingBagPacked
-        | Operation::FullyConnected
-        | Operation::Interpolate
-        | Operation::Mvn6
-        | Operation::StridedSlice => (1..=count)
-            .map(|number| {
-                if number < count {
-                    TensorRole::Input
-                } else {
-                    TensorRole::Output
-                }
-            })
-            .collect(),
-        // The scratch stands there twice, around the output.
-        Operation::ScaledDotProductAttention => {
-            let inputs = count.saturating_sub(3);
-            [&vec![TensorRole::Input; inputs][..], &roles[3..]].concat()
-        }
-        // Lengths of sequences, or thresholds of overlap and score, are inputs among the others.
-        Operation::LstmSequence | Operation::LstmSequenceDpu | Operation::NonMaxSuppression => {
-            let (inputs, rest) = roles.split_at(2);
-            let more = count.saturating_sub(roles.len());
-            [inputs, &vec![TensorRole::Input; more], rest].concat()
-        }
-        _ => roles.to_vec(),
     }
 }
 
@@ -436,7 +326,10 @@ impl Reader<'_> {
     }
 
     /// The tensors of the block, and the mask of those present where the block has one.
-    fn tensors(&mut self, operation: Operation) -> Result<(Vec<TensorRef>, u64), ArgumentError> {
+    pub(super) fn tensors(
+        &mut self,
+        operation: Operation,
+    ) -> Result<(Vec<TensorRef>, u64), ArgumentError> {
         let fixed = operation.roles().len();
         let mut references = Vec::with_capacity(fixed);
         loop {

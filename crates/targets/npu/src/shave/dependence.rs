@@ -3,8 +3,8 @@
 //! Most operations work element by element, or on each line along some dims by itself. Of the others every output
 //! depends on every input.
 
-use super::arguments::{Invocation, TensorRef};
 use super::elementwise;
+use super::invocation::{Invocation, TensorRef};
 use super::operation::Operation;
 use super::parameters::Parameters;
 use super::tensor::Shape;

@@ -1,7 +1,7 @@
 //! From an invocation and its input tensors to its output tensors.
 
-use super::arguments::Invocation;
 use super::interpolate::{CoordinateMode, InterpolateMode, NearestMode};
+use super::invocation::Invocation;
 use super::operation::Operation;
 use super::parameters::Parameters;
 use super::sample::RegionAlignment;

@@ -1,7 +1,7 @@
 //! Functions of one half that give one half: there are 65,536 of each, so that each value is computed once.
 
-use super::arguments::Invocation;
 use super::elementwise::function_of;
+use super::invocation::Invocation;
 use chipless_kernels::Error;
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_model::ElementType;

@@ -5,9 +5,11 @@
 //! programs made by the vendor's compiler and the results that they must give; nothing was measured on a chip, and how
 //! the chip approximates an exponential, for example, cannot be seen in a program.
 
+mod activation;
 mod arguments;
 mod boxes;
 mod color;
+mod decode;
 mod dependence;
 mod dynamic;
 mod elementwise;
@@ -19,6 +21,7 @@ mod halves;
 mod import;
 mod index;
 mod interpolate;
+mod invocation;
 mod movement;
 mod names;
 mod normalize;
@@ -38,12 +41,12 @@ mod tests;
 mod volume;
 mod yolo;
 
-pub use arguments::{ArgumentError, Invocation, Section, TensorRef};
+pub use activation::Activation;
+pub use arguments::{ArgumentError, Section};
 pub use boxes::{NonMaxSuppression, PositionSensitiveRoiPooling, RoiPooling};
 pub use color::Color;
 pub use dependence::dependent_elements;
 pub use dynamic::StridedSlice;
-pub use elementwise::Activation;
 pub use embedding::EmbeddingBag;
 pub use evaluate::evaluate;
 pub use fourier::Fourier;
@@ -53,6 +56,7 @@ pub use index::{
     GatherElements, GatherNd, OneHot, Reduction, ReverseSequence, ScatterElements, TopK, TopKOrder,
 };
 pub use interpolate::{CoordinateMode, Interpolate, InterpolateMode, NearestMode};
+pub use invocation::{Invocation, TensorRef};
 pub use movement::{
     Gather, ImagePatches, Pad, PadMode, PatchPadding, Permute, ScatterUpdate, SpaceBatch,
 };

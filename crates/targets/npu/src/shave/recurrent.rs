@@ -1,6 +1,6 @@
 //! Recurrent layers, after the matrix product of their input, which the DPU has done.
 
-use super::elementwise::sigmoid;
+use super::activation::sigmoid;
 use super::tensor::{Call, Values};
 use chipless_model::Fault;
 

@@ -1,12 +1,13 @@
 //! Scalars of an argument block that are more than one number, operation by operation.
 
+use super::activation::Activation;
 use super::arguments::Layout;
-use super::arguments::{ArgumentError, Invocation, Reader};
+use super::arguments::{ArgumentError, Reader};
 use super::boxes::{NonMaxSuppression, PositionSensitiveRoiPooling, RoiPooling};
 use super::dynamic::StridedSlice;
-use super::elementwise::Activation;
 use super::index::{GatherNd, OneHot, Reduction, ScatterElements, TopK, TopKOrder};
 use super::interpolate::{CoordinateMode, Interpolate, InterpolateMode, NearestMode};
+use super::invocation::Invocation;
 use super::movement::{Gather, ImagePatches, Pad, PadMode, PatchPadding, SpaceBatch};
 use super::normalize::{EpsilonPlace, Lrn, Mvn1, Mvn6, NormalizeL2, Softmax};
 use super::operation::Operation;

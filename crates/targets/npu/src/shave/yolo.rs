@@ -1,6 +1,6 @@
 //! Layers of YOLO networks, as `OpenVINO`'s reference computes them.
 
-use super::elementwise::sigmoid;
+use super::activation::sigmoid;
 use super::tensor::{Call, Values};
 use super::volume::Volume;
 use chipless_model::Fault;

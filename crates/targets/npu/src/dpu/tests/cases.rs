@@ -397,7 +397,7 @@ fn continued_sums_stand_in_a_buffer() {
     let sums = build.memory("sums", 4 * 16384, MemoryKind::Registers);
     let sums = build.buffer(Buffer::new("sums", sums, 4 * 16384, Role::Scratch));
     let program = build.finish().expect("a program");
-    let mut storage = Storage::new(&program, &Limits::default()).expect("memory");
+    let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
     storage.set(cmx, memory.tiles[0].clone().into());
     let [first, last] = parts.map(|task| Arc::new(task.decode().expect("decodes")));
     let task = |workload: &Arc<Workload>, earlier| DpuTask {

@@ -1,8 +1,8 @@
 //! Operation and geometry of a workload, from its registers.
 
-use super::{DecodeError, Elementwise, Operation};
 use crate::dpu::geometry::{Axes, Geometry, Slide};
-use crate::dpu::registers::{Invariant, Variant};
+use crate::dpu::operation::{Elementwise, Operation};
+use crate::dpu::registers::{DecodeError, Invariant, Variant};
 use crate::generation::PostStages;
 
 /// What a workload computes.

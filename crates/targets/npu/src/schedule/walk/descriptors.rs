@@ -4,7 +4,7 @@ use super::super::fetches::Content;
 use super::super::sections::Found;
 use super::super::{Description, Fetched, Slice, Task, Unit, barriers_of, rules};
 use super::{Resolved, Walk};
-use crate::address::{self, Target};
+use crate::address::Target;
 use crate::bytes::Record;
 use crate::dma::{self, Descriptor};
 use crate::lint::limits;
@@ -37,7 +37,7 @@ impl Walk<'_, '_> {
         } else {
             TaskKind::DmaCmx
         };
-        let target = address::resolve(self.image, address);
+        let target = self.image.resolve(address);
         let found = match target {
             Target::Section(section, offset) => match self.tasks.record(section, offset) {
                 Some(found) if found.kind == kind && found.unit == engine as usize => {
@@ -277,7 +277,7 @@ impl Walk<'_, '_> {
 
     /// A descriptor in the CMX of this very tile, if the program has brought it there by now.
     fn fetched(&self, tile: u8, address: u64, size: u64) -> Option<Fetched> {
-        let Target::Cmx { tiles, offset } = address::resolve(self.image, address) else {
+        let Target::Cmx { tiles, offset } = self.image.resolve(address) else {
             return None;
         };
         match self.fetches.at(tile, offset, size) {

@@ -3,7 +3,7 @@
 use super::super::registers::{self, Write};
 use super::super::{Configuration, Slice, Task, rules};
 use super::Walk;
-use crate::address::{self, Target};
+use crate::address::Target;
 use crate::bytes::Record;
 use crate::dma::{Descriptor, Operation};
 
@@ -37,7 +37,7 @@ impl Walk<'_, '_> {
             );
         };
         let size = to.bytes().unwrap_or(u64::MAX);
-        let base = match address::resolve(self.image, *source) {
+        let base = match self.image.resolve(*source) {
             Target::Section(section, offset)
                 if to.run % 4 == 0 && from.run % 4 == 0 && size <= 4 * REGISTER_WRITES =>
             {

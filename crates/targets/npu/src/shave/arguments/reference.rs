@@ -4,9 +4,8 @@
 //! bit, where kernels write and read the sizes; its strides are those of the upper bounds, which stand in the section like those
 //! of any other tensor: the dims of all inputs, the strides of all inputs, then dims and strides of the outputs.
 
-use super::{
-    ArgumentError, Layout, MAX_ELEMENTS, MAX_RANK, REFERENCE_SIZE, Reader, TensorField, TensorRef,
-};
+use super::{ArgumentError, Layout, MAX_ELEMENTS, MAX_RANK, REFERENCE_SIZE, Reader, TensorField};
+use crate::shave::invocation::TensorRef;
 use crate::shave::tensor::Shape;
 use chipless_model::{ElementType, Loop, Pattern, access};
 

@@ -71,7 +71,7 @@ fn a_kernel_keeps_to_the_upper_bounds() {
     let cmx = build.memory("cmx0", BYTES, MemoryKind::Scratchpad);
     let cmx = build.buffer(Buffer::new("cmx0", cmx, BYTES, Role::Scratch));
     let program = build.finish().expect("a program");
-    let mut storage = Storage::new(&program, &Limits::default()).expect("memory");
+    let mut storage = Storage::new(&program.buffers, &Limits::default()).expect("memory");
     let block = block()
         .bounded(I32, &[2, 3], SIZES)
         .bounded(F16, &[2, 3], SIZES + 0x40);

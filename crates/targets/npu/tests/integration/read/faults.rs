@@ -2,7 +2,7 @@
 
 use super::blob::{Blob, Patch, put};
 use super::read_all;
-use chipless_npu::read::Document;
+use chipless_npu::document::Document;
 use chipless_npu::rules::ALL as RULES;
 use std::collections::BTreeSet;
 

@@ -5,10 +5,11 @@ mod faults;
 
 use blob::{Blob, Patch, put};
 use chipless_model::{ElementType, Finding, Limits, Node, Value};
+use chipless_npu::document::{Document, Version};
+use chipless_npu::generation::Platform;
 use chipless_npu::image::{BASE, Image};
 use chipless_npu::inference::Inference;
 use chipless_npu::info::{Edge, Tensor, info};
-use chipless_npu::read::{Document, Platform, Version};
 use chipless_npu::structures::TaskKind;
 use proptest::prelude::*;
 use std::borrow::Cow;
