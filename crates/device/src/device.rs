@@ -3,29 +3,38 @@
 //! Of one instant, first everything happens that is due, then the scheduler looks, and only then tasks start: a job that is asked to
 //! leave at an instant starts none any more.
 
-use crate::agents::Bursting;
+mod agents;
+mod fifos;
+mod life;
+mod places;
+mod power;
+mod programs;
+mod rings;
+mod tasks;
+mod traffic;
+
 use crate::arrivals::{Arrival, Link, Source};
 use crate::fifos::{Fifo, FifoName};
 use crate::figures::{CACHE, DDR, Figures, NETWORK};
 use crate::job::{Job, Record, Status};
 use crate::memory::{Loaded, Memory};
+use crate::owner::{JobId, Owner};
 use crate::policy::{self, Candidate, Holder, Place, Policy};
 use crate::power::Power;
-use crate::programs::{Work, load};
-use crate::rings::Ring;
+use crate::programs::Work;
 use crate::setup::Setup;
 use crate::states::States;
 use crate::substreams::ContextMap;
-use crate::tasks::Owner;
 use crate::totals::{Simulated, Totals};
 use crate::traffic::Sampler;
 use crate::workload::ArrivalKind;
+use agents::Bursting;
 use chipless_model::Storage;
 use chipless_sim::{InstanceId, Stopped, World};
+use programs::load;
+use rings::Ring;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-
-pub(crate) type JobId = u32;
 
 /// What is due. Timers of jobs carry what makes them void when it has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,7 +4,7 @@ mod machine;
 
 pub use machine::{Change, Machine, Mistake, Resolved};
 
-use crate::agents::Agent;
+use crate::agents::{Agent, AgentFigures};
 use crate::power::{Governor, PowerFigures};
 use crate::quantity::{self, BANDWIDTHS};
 use std::collections::BTreeMap;
@@ -104,15 +104,6 @@ pub struct Figures {
     pub watchdog_timeout: u64,
     pub reset_time: u64,
     pub power: PowerFigures,
-}
-
-/// What another agent on the chip wants.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct AgentFigures {
-    /// Bytes a second; `None` where a trace says.
-    pub rate: Option<f64>,
-    /// What it gets of a full resource against one transfer of the NPU.
-    pub weight: f64,
 }
 
 /// What kind of value a figure has, and the unit of a plain number in the machine file.

@@ -1,6 +1,6 @@
 //! What the layers of a program take: a profile of one job alone.
 
-use crate::result::ns;
+use crate::quantity::ns;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;

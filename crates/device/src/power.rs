@@ -2,16 +2,13 @@
 //!
 //! A job keeps the clock that it begins with: its tasks take as much longer as the clock is slower, transfers on the memory path do not.
 
-use crate::device::{Device, JobId};
-use crate::figures::Figures;
-use crate::job::Phase;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Points of frequency and voltage: full, efficient, least.
 pub const CLOCKS: usize = 3;
-const FULL: usize = 0;
-const LEAST: usize = CLOCKS - 1;
+pub(crate) const FULL: usize = 0;
+pub(crate) const LEAST: usize = CLOCKS - 1;
 
 /// Who chooses the clock of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +46,7 @@ impl Governor {
     }
 
     /// The clock of a device without work.
-    const fn at_rest(self) -> usize {
+    pub(crate) const fn at_rest(self) -> usize {
         match self {
             Governor::Full | Governor::Deadline => FULL,
             Governor::Efficient => 1,
@@ -137,7 +134,7 @@ impl PowerFigures {
     }
 
     /// What work on the tiles takes of the full power: it goes with the clock and the square of the voltage.
-    fn work(&self, clock: usize) -> f64 {
+    pub(crate) fn work(&self, clock: usize) -> f64 {
         self.speed(clock) * self.volts(clock).powi(2)
     }
 }
@@ -145,13 +142,13 @@ impl PowerFigures {
 /// Where the clock stands, and what has been used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Power {
-    clock: usize,
+    pub(crate) clock: usize,
     /// When the last change is over.
-    ready: u64,
+    pub(crate) ready: u64,
     /// Until when the sums below go.
     since: u64,
     /// Tile-picoseconds at full power.
-    tiles: f64,
+    pub(crate) tiles: f64,
     /// Picoseconds awake at full voltage, and asleep.
     awake: f64,
     asleep: f64,
@@ -189,7 +186,7 @@ impl Power {
     }
 
     /// Time passes, with work or, since an instant, without.
-    fn pass(&mut self, figures: &PowerFigures, now: u64, idle_since: Option<u64>) {
+    pub(crate) fn pass(&mut self, figures: &PowerFigures, now: u64, idle_since: Option<u64>) {
         let time = now.saturating_sub(self.since);
         let asleep = match idle_since {
             Some(since) if figures.enabled => {
@@ -224,84 +221,4 @@ impl Power {
         energy.energy_delay_js = energy.total_j * seconds;
         energy
     }
-}
-
-impl Device<'_, '_, '_> {
-    /// The device begins or ends to have work, or its clock changes.
-    pub(crate) fn power_passes(&mut self) {
-        let idle_since = (self.active == 0).then_some(self.idle_since);
-        self.power.pass(&self.figures.power, self.now, idle_since);
-    }
-
-    /// Without work the clock falls.
-    pub(crate) fn rests(&mut self) {
-        self.power.clock = self.figures.power.governor.at_rest();
-    }
-
-    /// A job's tasks took time on its tiles.
-    pub(crate) fn worked(&mut self, tiles: u64, clock: usize, time: u64) {
-        self.power.tiles += self.figures.power.work(clock) * tiles as f64 * time as f64;
-    }
-
-    /// The clock of a job that begins. Where that is another than the last, it waits for the change, of which this is the rest.
-    pub(crate) fn clock(&mut self, id: JobId) -> u64 {
-        let (figures, now) = (&self.figures.power, self.now);
-        if self.job(id).clock.is_none() {
-            let clock = self.choose(id);
-            self.job(id).clock = Some(clock);
-            if clock != self.power.clock {
-                self.power_passes();
-                self.power.clock = clock;
-                self.power.ready = now.saturating_add(figures.change);
-            }
-        }
-        self.power.ready.saturating_sub(now)
-    }
-
-    fn choose(&mut self, id: JobId) -> usize {
-        let (figures, now) = (self.figures, self.now);
-        let power = &figures.power;
-        if power.thermal_period > 0 {
-            let free = power.thermal_period as f64 * power.thermal_duty / 100.0;
-            if (now % power.thermal_period) as f64 >= free {
-                return LEAST;
-            }
-        }
-        match power.governor {
-            Governor::Full | Governor::OnDemand => FULL,
-            Governor::Efficient => 1,
-            Governor::Least => LEAST,
-            Governor::Deadline => {
-                let (stream, arrival) = (self.job(id).stream, self.job(id).arrival);
-                let stream = &self.setup.streams[stream];
-                let Some(deadline) = stream.stream.deadline else {
-                    return FULL;
-                };
-                let is_in_time = |clock: &usize| {
-                    let change = if *clock == self.power.clock {
-                        0
-                    } else {
-                        power.change
-                    };
-                    let time = fixed_behind(figures) + stream.alone[*clock] + change;
-                    now + time <= arrival.saturating_add(deadline)
-                };
-                (0..CLOCKS).rev().find(is_in_time).unwrap_or(FULL)
-            }
-        }
-    }
-
-    /// Whether a job waits for its clock, and does so.
-    pub(crate) fn waits_for_clock(&mut self, id: JobId) -> bool {
-        let wait = self.clock(id);
-        if wait > 0 {
-            self.enter(id, Phase::Starting, wait);
-        }
-        wait > 0
-    }
-}
-
-/// What comes behind the last task of a job.
-const fn fixed_behind(figures: &Figures) -> u64 {
-    figures.firmware_complete + figures.host_complete
 }

@@ -120,6 +120,11 @@ pub fn in_unit(text: &str, unit: &str) -> Option<f64> {
     (value.is_finite() && !given.is_empty()).then_some(value)
 }
 
+/// Picoseconds as nanoseconds.
+pub(crate) fn ns(ps: f64) -> f64 {
+    ps / 1e3
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

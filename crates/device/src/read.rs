@@ -1,18 +1,18 @@
 //! Reads workload files. Every mistake has its line and column.
 
+mod agents;
 mod arrivals;
 
+use crate::engine::engine;
+use crate::fields::{Fields, Read, integer, list, scalar, text, time, wrong};
 use crate::figures::{BANDS, Change};
-use crate::quantity;
 use crate::rules;
 use crate::synthetic;
-use crate::workload::{ArrivalKind, Context, Engine, Source, Stream, Workload};
+use crate::workload::{ArrivalKind, Context, Source, Stream, Workload};
+use agents::agents;
 use arrivals::{arrivals, follows_itself};
-use chipless_model::{Finding, Rule};
+use chipless_model::Finding;
 use chipless_yaml::{Budget, Node, Span, Value};
-
-/// What reading ends with: the first mistake.
-pub(crate) type Read<T> = Result<T, Box<Finding>>;
 
 /// Nodes of a workload file: programs and lists of times may be long.
 const NODES: u64 = 32_000_000;
@@ -20,209 +20,6 @@ const NODES: u64 = 32_000_000;
 const PROCESSES: i128 = 1 << 20;
 /// Times of recorded arrivals in seconds, where they have no unit.
 const SECONDS: f64 = 1e12;
-
-pub(crate) fn wrong<T>(rule: &'static Rule, span: Span, message: impl Into<String>) -> Read<T> {
-    Err(Box::new(rule.at(span.place(), message)))
-}
-
-/// A mapping all of whose keys are known.
-pub(crate) struct Fields<'n> {
-    pub(crate) span: Span,
-    pub(crate) entries: Vec<(&'n str, Span, &'n Node)>,
-}
-
-impl<'n> Fields<'n> {
-    pub(crate) fn of(node: &'n Node, what: &str, known: &[&str]) -> Read<Fields<'n>> {
-        let fields = Fields::any(node, what)?;
-        for (key, span, _) in &fields.entries {
-            if !known.contains(key) {
-                let closest = known
-                    .iter()
-                    .map(|known| (strsim::osa_distance(key, known), known))
-                    .filter(|(distance, _)| *distance <= key.chars().count().max(3) / 2)
-                    .min();
-                let hint = closest.map_or_else(
-                    || format!(" (known: {})", known.join(", ")),
-                    |(_, known)| format!("; did you mean \"{known}\"?"),
-                );
-                let text = format!("expected a field of {what}, found \"{key}\"{hint}");
-                return wrong(&rules::FIELD, *span, text);
-            }
-        }
-        Ok(fields)
-    }
-
-    /// A mapping with any keys.
-    pub(crate) fn any(node: &'n Node, what: &str) -> Read<Fields<'n>> {
-        let Value::Map(entries) = &node.value else {
-            let text = format!("expected a mapping ({what}), found {}", node.describe());
-            return wrong(&rules::TYPE, node.span, text);
-        };
-        let mut found = Vec::with_capacity(entries.len());
-        for (key, value) in entries {
-            let Some(name) = key.value.text() else {
-                let text = format!("expected a name, found {}", key.describe());
-                return wrong(&rules::TYPE, key.span, text);
-            };
-            found.push((name, key.span, value));
-        }
-        Ok(Fields {
-            span: node.span,
-            entries: found,
-        })
-    }
-
-    pub(crate) fn get(&self, key: &str) -> Option<&'n Node> {
-        let entry = self.entries.iter().find(|(name, ..)| *name == key)?;
-        Some(entry.2)
-    }
-
-    /// The one field of several that must be there alone.
-    pub(crate) fn one_of<'k>(
-        &self,
-        kinds: &[&'k str],
-        rule: &'static Rule,
-    ) -> Read<(&'k str, &'n Node)> {
-        let given: Vec<(&str, &Node)> = kinds
-            .iter()
-            .filter_map(|kind| Some((*kind, self.get(kind)?)))
-            .collect();
-        if let [one] = given.as_slice() {
-            return Ok(*one);
-        }
-        let found = if given.is_empty() {
-            "none".to_owned()
-        } else {
-            let names: Vec<&str> = given.iter().map(|(kind, _)| *kind).collect();
-            names.join(" and ")
-        };
-        let text = format!(
-            "expected exactly one of {}, found {found}",
-            kinds.join(", ")
-        );
-        wrong(rule, self.span, text)
-    }
-
-    fn needs(&self, key: &str, what: &str) -> Read<&'n Node> {
-        match self.get(key) {
-            Some(node) => Ok(node),
-            None => wrong(
-                &rules::MISSING,
-                self.span,
-                format!("expected `{key}` in {what}, found none"),
-            ),
-        }
-    }
-}
-
-pub(crate) fn text<'n>(node: &'n Node, what: &str) -> Read<&'n str> {
-    match node.value.text() {
-        Some(text) => Ok(text),
-        None => wrong(
-            &rules::TYPE,
-            node.span,
-            format!("expected {what}, found {}", node.describe()),
-        ),
-    }
-}
-
-pub(crate) fn list<'n>(node: &'n Node, what: &str) -> Read<&'n [Node]> {
-    match &node.value {
-        Value::List(items) => Ok(items),
-        _ => wrong(
-            &rules::TYPE,
-            node.span,
-            format!("expected a list of {what}, found {}", node.describe()),
-        ),
-    }
-}
-
-pub(crate) fn integer(node: &Node, low: i128, high: i128, what: &str) -> Read<i128> {
-    match node.value {
-        Value::Integer(value) if (low..=high).contains(&value) => Ok(value),
-        _ => wrong(
-            &rules::TYPE,
-            node.span,
-            format!("expected {what}, found {}", node.describe()),
-        ),
-    }
-}
-
-pub(crate) fn flag(node: &Node, what: &str) -> Read<bool> {
-    match node.value {
-        Value::Bool(value) => Ok(value),
-        _ => wrong(
-            &rules::TYPE,
-            node.span,
-            format!(
-                "expected true or false for {what}, found {}",
-                node.describe()
-            ),
-        ),
-    }
-}
-
-pub(crate) fn time(node: &Node, what: &str) -> Read<u64> {
-    let value = node
-        .value
-        .text()
-        .and_then(|text| quantity::time(text, None));
-    match value {
-        Some(value) => Ok(value),
-        None => wrong(
-            &rules::TYPE,
-            node.span,
-            format!(
-                "expected a time for {what} (a number with ps, ns, us, ms or s), found {}",
-                node.describe()
-            ),
-        ),
-    }
-}
-
-pub(crate) fn size(node: &Node, what: &str) -> Read<u64> {
-    let value = match &node.value {
-        Value::Integer(value) => u64::try_from(*value).ok(),
-        Value::Text(text) => quantity::size(text),
-        _ => None,
-    };
-    match value {
-        Some(value) => Ok(value),
-        None => wrong(
-            &rules::TYPE,
-            node.span,
-            format!(
-                "expected a size for {what} (bytes, or a number with B, KiB, MiB, GiB, kB, MB or GB), found {}",
-                node.describe()
-            ),
-        ),
-    }
-}
-
-/// Bytes a second, none of them as well.
-pub(crate) fn rate(node: &Node) -> Read<f64> {
-    let label = node.label();
-    match quantity::real(&label, quantity::BANDWIDTHS) {
-        Some(value) if value >= 0.0 && value.is_finite() => Ok(value),
-        _ => wrong(
-            &rules::TYPE,
-            node.span,
-            format!("expected a bandwidth (40GB/s), found {}", node.describe()),
-        ),
-    }
-}
-
-/// A scalar as it would stand behind `KEY=`.
-fn scalar(node: &Node) -> Read<String> {
-    match &node.value {
-        Value::List(_) | Value::Map(_) | Value::Null => wrong(
-            &rules::FIGURE,
-            node.span,
-            format!("expected a value, found {}", node.describe()),
-        ),
-        _ => Ok(node.label()),
-    }
-}
 
 /// Reads a workload file. `open` gives the text of a file that it names, or says why not.
 ///
@@ -315,7 +112,7 @@ pub fn read(
         contexts,
         streams,
         agents: match top.get("agents") {
-            Some(node) => crate::agents::read(node, &mut open)?,
+            Some(node) => agents(node, &mut open)?,
             None => Vec::new(),
         },
         set: match top.get("set") {
@@ -505,16 +302,4 @@ fn stream(
         engine,
     };
     Ok((stream, name.span))
-}
-
-pub(crate) fn engine(node: &Node) -> Read<Engine> {
-    match node.value.text() {
-        Some("nn") => Ok(Engine::Nn),
-        Some("copy") => Ok(Engine::Copy),
-        _ => wrong(
-            &rules::TYPE,
-            node.span,
-            format!("expected the engine nn or copy, found {}", node.describe()),
-        ),
-    }
 }

@@ -2,18 +2,20 @@
 
 use crate::agents::AgentReport;
 use crate::cache::CacheCounts;
+use crate::engine::Engine;
 use crate::fifos::{Block, FifoReport, Writer, reports};
 use crate::figures::{BANDS, Figures, Grade, Machine, PolicyName, RESOURCES, Resolved};
 use crate::layers::Layer;
 use crate::mmu::TlbCounts;
 use crate::power::{Energy, Governor};
+use crate::quantity::ns;
 use crate::setup::{Program, Setup};
 use crate::statistics::Latencies;
 use crate::substreams::MapCounts;
 use crate::synthetic::TaskKind;
 use crate::totals::Simulated;
 use crate::traffic::Passed;
-use crate::workload::{Engine, Source};
+use crate::workload::Source;
 use crate::worst::{WorstCase, worst_cases};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -260,10 +262,6 @@ pub struct WhatIfStream {
     pub name: String,
     /// From arrival to the end, of done jobs.
     pub latency_ns: Latency,
-}
-
-pub(crate) fn ns(ps: f64) -> f64 {
-    ps / 1e3
 }
 
 fn latency(latencies: &mut Latencies) -> Latency {

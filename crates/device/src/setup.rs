@@ -1,11 +1,12 @@
 //! What is simulated: contexts, streams with their programs, and how long.
 
 use crate::agents::Agent;
+use crate::engine::Engine;
 use crate::figures::Figures;
 use crate::power::CLOCKS;
 use crate::programs::FileProgram;
 use crate::synthetic::Synthetic;
-use crate::workload::{Context, Engine, Stream};
+use crate::workload::{Context, Stream};
 
 /// What a stream's jobs run.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,12 @@
 //! Programs that stand in a workload: computations, transfers and entries for FIFOs, in order on their queues.
 
+use crate::engine::{Engine, engine};
+use crate::fields::{Fields, Read, flag, integer, list, size, text, time, wrong};
 use crate::fifos::{BLOCKS, Block, FifoName, Writer};
 use crate::figures::RESOURCES;
 use crate::layers::{Layer, layers};
 use crate::mmu::Map;
-use crate::read::{Fields, Read, engine, flag, integer, list, size, text, time, wrong};
 use crate::rules;
-use crate::workload::Engine;
 use chipless_yaml::{Node, Span, Value};
 
 /// A synthetic program.

@@ -1,6 +1,7 @@
 //! What a workload asks for: contexts, streams of jobs, figures.
 
 use crate::agents::Agent;
+use crate::engine::Engine;
 use crate::figures::Change;
 use crate::synthetic::Synthetic;
 use chipless_yaml::Span;
@@ -71,26 +72,6 @@ pub enum Source {
     File(String),
     /// A program that stands in the workload.
     Synthetic(Box<Synthetic>),
-}
-
-/// An engine with places for jobs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Engine {
-    /// DPUs and SHAVEs, tile by tile.
-    #[default]
-    Nn,
-    /// Copies.
-    Copy,
-}
-
-impl Engine {
-    /// As workloads name it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Engine::Nn => "nn",
-            Engine::Copy => "copy",
-        }
-    }
 }
 
 /// When jobs come. Times are in picoseconds.

@@ -4,12 +4,13 @@
 //! that come while it waits. What sharing the memory path adds beside running jobs is not in it.
 
 use crate::arrivals::most_in;
+use crate::engine::Engine;
 use crate::figures::{BANDS, Figures};
 use crate::power::CLOCKS;
-use crate::result::ns;
+use crate::quantity::ns;
 use crate::setup::{Program, Setup, StreamSetup};
 use crate::synthetic::{Task, TaskKind};
-use crate::workload::{ArrivalKind, Engine};
+use crate::workload::ArrivalKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 

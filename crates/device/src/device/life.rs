@@ -1,8 +1,9 @@
 //! The life of a job: from its arrival over ring and doorbell to its end, and what its time goes into.
 
+use super::{Device, Due};
 use crate::arrivals::Link;
-use crate::device::{Device, Due, JobId};
 use crate::job::{Body, Breakdown, Job, Phase, Record, Status};
+use crate::owner::JobId;
 use crate::setup::Program;
 use crate::workload::ArrivalKind;
 

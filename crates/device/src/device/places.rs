@@ -1,9 +1,10 @@
 //! Places on the engines: who gets one, who gives one up, and what that costs.
 
-use crate::device::{Device, Due, JobId};
+use super::{Device, Due};
+use crate::engine::Engine;
 use crate::job::{Phase, Preemption};
+use crate::owner::JobId;
 use crate::policy::{Candidate, Holder, Place};
-use crate::workload::Engine;
 use chipless_sim::Stopped;
 
 impl Device<'_, '_, '_> {

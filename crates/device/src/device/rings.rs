@@ -3,8 +3,9 @@
 //! The host tries a refused push again and again. An attempt that finds the ring as full as the one before changes nothing but a count, so
 //! only those are events that find a free entry, and the last one.
 
-use crate::device::{Device, Due, JobId};
+use super::{Device, Due};
 use crate::job::{Phase, Status};
+use crate::owner::JobId;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A context's ring, and what became of its jobs.

@@ -1,29 +1,15 @@
 //! Tasks of synthetic programs: queues and transfers.
 
-use crate::device::{Device, Due, JobId};
+use super::{Device, Due};
 use crate::figures::{CACHE, DDR};
 use crate::job::{Body, Phase, Run, Status};
 use crate::mmu::{Space, Unmapped};
 use crate::network::{Claim, Leg};
+use crate::owner::{JobId, Owner};
 use crate::setup::Program;
 use crate::synthetic::{Synthetic, TaskKind, Transfer};
-use chipless_model::{TaskId, Time};
-use chipless_sim::{InstanceId, Stopped};
-
-/// Whose transfer it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Owner {
-    /// A task of a job, on this queue.
-    Task(JobId, u32),
-    /// The first entry of a job's in a FIFO that its program names, by its number.
-    List(JobId, u32),
-    /// A task of a program of a file.
-    File(InstanceId, TaskId),
-    /// The prefetch agent.
-    Prefetch,
-    /// Another agent on the chip.
-    Agent(usize),
-}
+use chipless_model::Time;
+use chipless_sim::Stopped;
 
 /// A time at a clock that is a part of the full one.
 pub(crate) fn slowed(time: u64, speed: f64) -> u64 {
