@@ -10,6 +10,7 @@
 
 pub mod bits;
 pub mod cycles;
+mod deadline;
 mod exact;
 mod fabric;
 mod feasible;
@@ -17,6 +18,7 @@ mod file;
 mod interval;
 pub mod judge;
 mod kernel;
+mod outcome;
 pub mod performance;
 pub mod pictures;
 mod pipelines;
@@ -28,7 +30,7 @@ mod search;
 mod timing;
 
 pub use file::{looks_like_mapping, read, write};
-pub use result::Outcome;
+pub use outcome::Outcome;
 pub use search::{NEVER, Objective, Options, Progress, map};
 
 use chipless_dsa::adg::{Adg, ElementId, LinkId};

@@ -1,6 +1,6 @@
 //! A propositional formula under construction, with what the search says in it: choices of at most one, and numbers.
 
-use crate::search::Deadline;
+use crate::deadline::Deadline;
 use batsat::{Callbacks, ClauseKind, Lit, Solver, SolverInterface, SolverOpts, lbool};
 use std::cell::Cell;
 use std::ops::RangeInclusive;

@@ -13,9 +13,9 @@ mod ways;
 
 pub(crate) use ends::{may_enter, may_leave};
 
+use crate::deadline::Deadline;
 use crate::kernel::{Kernel, Place};
 use crate::place::{Placement, Placer};
-use crate::search::Deadline;
 use batsat::Lit;
 use chipless_dsa::adg::ElementId;
 use ends::Job;

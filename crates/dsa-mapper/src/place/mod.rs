@@ -13,10 +13,10 @@ pub(crate) use cost::Weights;
 pub(crate) use pins::Pin;
 
 use crate::Mapping;
+use crate::deadline::Deadline;
 use crate::fabric::{FAR, Fabric};
 use crate::feasible::Candidates;
 use crate::kernel::{Kernel, Place};
-use crate::search::Deadline;
 use cost::TimedWire;
 use fastrand::Rng;
 use pins::Pins;

@@ -9,14 +9,15 @@ mod trial;
 
 pub(crate) use trial::Trial;
 
+use crate::deadline::Deadline;
 use crate::fabric::Fabric;
 use crate::feasible::{self, Candidates};
 use crate::interval;
 use crate::kernel::Kernel;
-use crate::result::Outcome;
+use crate::outcome::Outcome;
 use chipless_dsa::adg::Adg;
 use chipless_dsa::graph::Graph;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// What counts after legality and the absence of mismatch.
@@ -56,19 +57,6 @@ pub struct Options {
 
 /// For searches that nobody ends from outside.
 pub static NEVER: AtomicBool = AtomicBool::new(false);
-
-/// When a search ends at the latest.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Deadline {
-    pub(crate) at: Option<Instant>,
-    pub(crate) stop: &'static AtomicBool,
-}
-
-impl Deadline {
-    pub(crate) fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.at.is_some_and(|at| Instant::now() >= at)
-    }
-}
 
 impl Default for Options {
     fn default() -> Options {

@@ -5,9 +5,10 @@ use super::{Job, Objective, Progress};
 use crate::exact::{self, Answer};
 use crate::feasible;
 use crate::kernel::Kernel;
+use crate::outcome::Outcome;
 use crate::pipelines;
 use crate::place::{Placement, Placer};
-use crate::result::{self, Outcome};
+use crate::result::{self};
 use fastrand::Rng;
 
 /// Trials of a round.

@@ -250,13 +250,13 @@ fn settle(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::deadline::Deadline;
     use crate::exact::{self, Answer};
     use crate::fabric::Fabric;
     use crate::feasible;
     use crate::judge::judge;
     use crate::kernel::Kernel;
     use crate::result;
-    use crate::search::Deadline;
     use crate::search::NEVER;
     use chipless_dsa::Document;
     use chipless_dsa::adg::Adg;
