@@ -32,7 +32,12 @@ pub struct Checked<'a> {
 /// The bytes of the places that take part in a finding.
 pub type RelatedRanges = Vec<Option<Range<usize>>>;
 
-impl Checked<'_> {
+impl<'a> Checked<'a> {
+    /// The texts that places stand in.
+    pub(crate) fn texts(&self) -> Texts<'a> {
+        Texts::new(self.path, self.bytes, self.parts)
+    }
+
     /// Findings of this severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.findings
@@ -52,7 +57,7 @@ impl Checked<'_> {
             }
         }
         codes.sort_by_key(|(severity, _)| *severity);
-        let texts = Texts::new(self);
+        let texts = self.texts();
         let mut out = String::new();
         for (severity, code) in codes {
             let of_code = || {
@@ -103,7 +108,7 @@ impl Checked<'_> {
 
     /// The bytes of the file that each finding is about, and those of its related places; `None` for what stands in no text.
     pub fn ranges(&self) -> Vec<(Option<Range<usize>>, RelatedRanges)> {
-        let texts = Texts::new(self);
+        let texts = self.texts();
         let range = |place: &Place| texts.file_range(place);
         self.findings
             .iter()
@@ -487,7 +492,7 @@ impl<'a> FindingReport<'a> {
 
 impl<'a> From<&Checked<'a>> for FileReport<'a> {
     fn from(checked: &Checked<'a>) -> FileReport<'a> {
-        let texts = Texts::new(checked);
+        let texts = checked.texts();
         let findings = checked
             .findings
             .iter()

@@ -172,7 +172,7 @@ pub fn log<'a>(files: impl IntoIterator<Item = Checked<'a>>, complete: bool) -> 
             length: file.bytes.len() as i64,
             roles: ["analysisTarget"],
         });
-        let texts = Texts::new(&file);
+        let texts = file.texts();
         let packed: Vec<(&str, ArtifactLocation)> = file
             .parts
             .iter()

@@ -1,6 +1,5 @@
 //! Places in text files: lines and columns, and the picture of a finding with the lines that it is about.
 
-use crate::findings::Checked;
 use crate::pointer::Pointers;
 use crate::style::{Paint, clean};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -118,15 +117,15 @@ struct Excerpt<'t> {
 }
 
 impl<'a> Texts<'a> {
-    pub(crate) fn new(checked: &Checked<'a>) -> Texts<'a> {
-        let parts = checked
-            .parts
+    /// Of a file, by the name that it is shown under, and of its parts by their names.
+    pub(crate) fn new(path: &'a str, bytes: &'a [u8], parts: &'a [(String, Vec<u8>)]) -> Texts<'a> {
+        let parts = parts
             .iter()
             .map(|(name, bytes)| (&**name, Text::of(bytes)))
             .collect();
         Texts {
-            path: checked.path,
-            file: Text::of(checked.bytes),
+            path,
+            file: Text::of(bytes),
             parts,
         }
     }
@@ -256,13 +255,7 @@ mod tests {
     };
 
     fn texts(text: &str) -> Texts<'_> {
-        Texts::new(&Checked {
-            path: "a.yaml",
-            target: None,
-            bytes: text.as_bytes(),
-            parts: &[],
-            findings: &[],
-        })
+        Texts::new("a.yaml", text.as_bytes(), &[])
     }
 
     #[test]
@@ -296,13 +289,7 @@ mod tests {
     #[test]
     fn packed_parts_have_lines_of_their_own() {
         let parts = [("def.json".to_owned(), b"{\n  \"queues\": 99\n}".to_vec())];
-        let checked = Checked {
-            path: "a.neff",
-            target: None,
-            bytes: &[0, 1],
-            parts: &parts,
-            findings: &[],
-        };
+        let texts = Texts::new("a.neff", &[0, 1], &parts);
         let finding = DEPTH.at(
             Place {
                 position: Some((2, 13)),
@@ -312,7 +299,7 @@ mod tests {
             .at("/queues"),
             "too many",
         );
-        insta::assert_snapshot!(Texts::new(&checked).picture(&finding, "", Paint::PLAIN).expect("a picture"), @r#"
+        insta::assert_snapshot!(texts.picture(&finding, "", Paint::PLAIN).expect("a picture"), @r#"
         error[depth-beyond-tile]: too many
          --> a.neff:def.json:2:13
           |
