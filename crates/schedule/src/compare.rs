@@ -434,7 +434,7 @@ fn run(
     give: &dyn Fn(&Port) -> Result<Vec<f64>, String>,
     take: &dyn Fn(&Port, Vec<f64>) -> Vec<f64>,
 ) -> Result<Maps, String> {
-    let mut storage = Storage::new(program, limits).map_err(|error| error.to_string())?;
+    let mut storage = Storage::new(&program.buffers, limits).map_err(|error| error.to_string())?;
     for port in &program.interface.inputs {
         let values = give(port)?;
         let bytes = port.bytes().unwrap_or(0) as usize;

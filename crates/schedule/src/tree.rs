@@ -1,6 +1,5 @@
 //! Trees of cuts: the shape of a schedule, as files have it.
 
-use crate::model::Partition;
 use crate::network::Network;
 use serde_json::{Value, json};
 use std::fmt;
@@ -23,6 +22,9 @@ impl Cut {
         }
     }
 }
+
+/// Parts along K, B, H, W.
+pub type Partition = [u16; 4];
 
 /// A node of a tree.
 #[derive(Clone, Debug, PartialEq)]

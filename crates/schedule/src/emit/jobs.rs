@@ -1,9 +1,8 @@
 //! In which order the layers of a tree are computed, sub-batch by sub-batch.
 
-use crate::model::Partition;
 use crate::model::node::{Branch, Node};
 use crate::model::segment::{Evaluator, Shape};
-use crate::tree::Cut;
+use crate::tree::{Cut, Partition};
 use std::collections::BTreeSet;
 
 /// A layer for a sub-batch.

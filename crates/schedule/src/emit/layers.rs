@@ -1,15 +1,16 @@
 //! Layers of the front-end file: what each of them computes, and its arrays.
 
 use super::lowered::{Reach, axis_of_boxes};
+use super::stages::stages;
 use super::view::Producer;
-use super::written::{Placement, Writer, npy};
+use super::written::{Placement, Writer, npy, plain};
 use crate::front::{
     Action, Activation, Arithmetic, Element, Function, Move, Numbers, Quantisation, View, Window,
 };
 use crate::network::Layer;
 use chipless_gemini::schedule::LayerType;
 use chipless_gemini::strided::Strided;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -379,19 +380,6 @@ fn parameters(function: Function, value: &mut Value) {
     }
 }
 
-/// A file name.
-pub(super) fn plain(name: &str) -> String {
-    name.chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || "._-".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect()
-}
-
 /// What bounds a result.
 fn activation(activation: Activation, kind: LayerType, value: &mut Value) {
     let (name, attribute) = match activation {
@@ -433,34 +421,6 @@ fn reach_of(window: &Window, group: Option<[i64; 2]>, input: [i64; 3]) -> Reach 
         padding: [window.padding[0], window.padding[2]],
         extents: [input[1], input[2]],
     }
-}
-
-/// Stages of the vector processor: real numbers of the operands, and how the result is stored.
-pub(super) fn stages(
-    taken: &[Quantisation],
-    own: Quantisation,
-    combined: Option<Arithmetic>,
-) -> Value {
-    let mut before = Map::new();
-    for (operand, letter) in taken.iter().zip(["a", "b"]) {
-        before.insert(format!("requan_scale_{letter}"), json!(operand.scale));
-        before.insert(
-            format!("requan_zp_{letter}"),
-            json!(-operand.zero * operand.scale),
-        );
-    }
-    let mut modules = json!({ "pre_cal": before });
-    match combined {
-        Some(Arithmetic::Add) => {
-            modules["fp32_sum_sub_group0"] = json!({ "sumsub_group_mode": "add" });
-        }
-        Some(Arithmetic::Subtract) => {
-            modules["fp32_sum_sub_group0"] = json!({ "sumsub_group_mode": "sub" });
-        }
-        _ => {}
-    }
-    modules["post_cal"] = json!({ "mul_k": 1.0 / own.scale, "sum_b": own.zero });
-    modules
 }
 
 pub(super) fn operation_name(action: &Action) -> &'static str {

@@ -10,6 +10,7 @@ mod lowered;
 mod scales;
 mod set;
 mod spec;
+mod stages;
 mod view;
 mod weights;
 mod written;

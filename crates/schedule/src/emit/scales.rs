@@ -3,7 +3,7 @@
 //! The rule: network inputs lie between −1 and 1; bounds are carried from layer to layer; each tensor gets the power of two as its
 //! scale that holds its bound in 7 bits, and zero stands for zero.
 
-use super::weights::{Constants, constants};
+use super::weights::{Constants, constants, power};
 use crate::front::{
     Action, Activation, Arithmetic, Front, Function, Numbers, Operand, Operation, Quantisation,
     Source, Table,
@@ -20,15 +20,6 @@ pub(super) struct Scales {
     pub(super) constants: Vec<Option<Constants>>,
     /// Constants beside activations as integers, where they are known.
     pub(super) tables: Vec<Option<(Quantisation, Vec<i8>)>>,
-}
-
-/// The power of two that holds a bound in 7 bits.
-pub(super) fn power(bound: f64) -> f64 {
-    if bound > 0.0 && bound.is_finite() {
-        (bound / 127.0).log2().ceil().exp2()
-    } else {
-        1.0
-    }
 }
 
 /// Every number as it is, or a power of two of it where a layer says so.

@@ -1,6 +1,5 @@
 //! Weights as they are stored: integers with a scale for each output channel, and biases in steps of the products.
 
-use super::scales::power;
 use crate::front::{Action, Numbers, Operation};
 use crate::network::Layer;
 
@@ -152,5 +151,14 @@ fn bias_of(
             )
         }
         None => (value, (value / step + 0.5).floor()),
+    }
+}
+
+/// The power of two that holds a bound in 7 bits.
+pub(super) fn power(bound: f64) -> f64 {
+    if bound > 0.0 && bound.is_finite() {
+        (bound / 127.0).log2().ceil().exp2()
+    } else {
+        1.0
     }
 }

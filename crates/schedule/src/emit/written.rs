@@ -1,8 +1,8 @@
 //! The network as it is executed: every layer of the front-end file with its arrays, the ones that only move elements among them.
 
-use super::layers::{plain, stages};
 use super::lowered::Reach;
 use super::scales::{PLAIN, Scales, as_they_are, scales, taken};
+use super::stages::stages;
 use super::view::{Operand as ViewOperand, Part, Producer, Viewed};
 use crate::front::{Declared, Element, Front, Move, Operand, Piece, Quantisation, Source};
 use chipless_gemini::schedule::LayerType;
@@ -617,4 +617,17 @@ impl Writer<'_> {
         }
         self.written
     }
+}
+
+/// A file name.
+pub(super) fn plain(name: &str) -> String {
+    name.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "._-".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect()
 }

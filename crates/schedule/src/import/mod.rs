@@ -5,18 +5,25 @@
 //! put between. What follows from constants alone is computed while the file is read. Norms, recurrent layers, resizing and the like are
 //! made of fewer operations.
 
+mod activations;
 mod array;
 mod builder;
+mod constants;
+mod control;
 mod elements;
 mod extended;
+mod gather;
 mod graph;
 mod moves;
 mod node;
+mod operation;
+mod pool;
 mod product;
 mod quantised;
 mod recurrent;
 mod reduce;
 mod resize;
+mod supported;
 mod value;
 mod window;
 
@@ -30,7 +37,7 @@ use value::{Tensor, Value};
 pub type Shapes = BTreeMap<String, Vec<i64>>;
 
 /// The operations that are read.
-pub use graph::{EXTENDED, SUPPORTED};
+pub use supported::{EXTENDED, SUPPORTED};
 
 /// Reads an ONNX file; files that it names are asked for with `beside`.
 ///

@@ -99,3 +99,10 @@ impl<'g> Node<'g> {
             .map(Some)
     }
 }
+
+/// What a node is called.
+pub(super) fn name_of(node: &crate::onnx::proto::Node, index: usize) -> String {
+    let kind = node.op_type.as_deref().unwrap_or_default();
+    let name = node.name.clone().filter(|name| !name.is_empty());
+    name.unwrap_or_else(|| format!("{kind}_{index}"))
+}

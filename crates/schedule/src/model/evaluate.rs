@@ -2,12 +2,12 @@
 
 use super::leaf::Surroundings;
 use super::node::{Branch, Leaf, Node, ORDERS, Region, Site, placement};
-use super::placed::{Partition, Placed};
+use super::placed::Placed;
 use super::segment::{Evaluator, Shape};
 use super::{Cost, Impossible};
 use crate::machine::Machine;
 use crate::network::{Kind, Network};
-use crate::tree::{self, Cut, Tree};
+use crate::tree::{self, Cut, Partition, Tree};
 use smallvec::SmallVec;
 use std::rc::Rc;
 

@@ -2,9 +2,10 @@
 
 use super::core::{Tile, Workload, best, ceil};
 use super::mesh::Traffic;
-use super::placed::{Partition, Placed, Range, Shared};
+use super::placed::{Placed, Range, Shared};
 use crate::machine::{Array, Machine};
 use crate::network::{Kind, Network};
+use crate::tree::Partition;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 

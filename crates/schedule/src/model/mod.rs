@@ -15,11 +15,11 @@ pub(crate) mod segment;
 
 use crate::machine::Machine;
 use crate::network::Network;
+use crate::tree::Partition;
 pub use bounds::Bounds;
 pub(crate) use bounds::bounds;
 pub(crate) use evaluate::{explicit, nodes_of, share, tree_of};
 use leaf::Costs;
-pub use placed::Partition;
 pub(crate) use placed::{Block, Range, intervals, window};
 use segment::Evaluator;
 

@@ -1,8 +1,7 @@
 //! Trees as the search holds them: small, and without names.
 
-use super::Partition;
 use crate::machine::Machine;
-use crate::tree::Cut;
+use crate::tree::{Cut, Partition};
 
 /// A range of the order of cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

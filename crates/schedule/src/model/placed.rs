@@ -3,9 +3,7 @@
 use super::mesh::Fan;
 use crate::machine::Machine;
 use crate::network::{Facts, Kind, Layer, Network};
-
-/// Parts along K, B, H, W.
-pub type Partition = [u16; 4];
+use crate::tree::Partition;
 
 /// A half-open range.
 pub(crate) type Range = [i64; 2];

@@ -7,10 +7,10 @@
 use super::leaf::{Costs, Leaf as LeafCost, Surroundings};
 use super::mesh::Traffic;
 use super::node::{Branch, Leaf, Node, Site};
-use super::placed::{Partition, Placed};
+use super::placed::Placed;
 use super::{Factors, Impossible};
 use crate::network::Network;
-use crate::tree::Cut;
+use crate::tree::{Cut, Partition};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::rc::Rc;

@@ -1,68 +1,15 @@
 //! Nodes that become layers.
 
+use super::attributes::Attributes;
 use super::constant::Constant;
 use super::elements::function;
 use super::fold::axis_of;
-use super::graph::{Attributes, Known, Outcome, Reader, Scales, Value};
+use super::graph::Reader;
 use super::proto::Node;
+use super::value::{Known, Outcome, Scales, Value};
 use crate::front::{Action, Activation, Arithmetic, Layout, Numbers, Window};
 use crate::network::Kind;
 use std::rc::Rc;
-
-/// The operations of ONNX that are read.
-pub(super) const SUPPORTED: [&str; 51] = [
-    "Conv",
-    "Gemm",
-    "MatMul",
-    "MaxPool",
-    "AveragePool",
-    "GlobalAveragePool",
-    "GlobalMaxPool",
-    "ReduceMean",
-    "Add",
-    "Sub",
-    "Mul",
-    "Div",
-    "Softmax",
-    "LayerNormalization",
-    "Gelu",
-    "Sigmoid",
-    "Tanh",
-    "Erf",
-    "HardSigmoid",
-    "HardSwish",
-    "Swish",
-    "LeakyRelu",
-    "Elu",
-    "Softplus",
-    "Mish",
-    "BatchNormalization",
-    "Relu",
-    "Clip",
-    "QuantizeLinear",
-    "DequantizeLinear",
-    "Concat",
-    "Slice",
-    "Split",
-    "Reshape",
-    "Flatten",
-    "Squeeze",
-    "Unsqueeze",
-    "Identity",
-    "Dropout",
-    "Transpose",
-    "Constant",
-    "Cast",
-    "Shape",
-    "Gather",
-    "Sqrt",
-    "ConstantOfShape",
-    "Expand",
-    "Equal",
-    "Where",
-    "Resize",
-    "Upsample",
-];
 
 impl<'g> Reader<'g> {
     pub(super) fn compute(

@@ -1,7 +1,9 @@
 //! Nodes that work on every element by itself.
 
-use super::graph::{Attributes, Known, Outcome, Reader, Value};
+use super::attributes::Attributes;
+use super::graph::Reader;
 use super::proto::Node;
+use super::value::{Known, Outcome, Value};
 use crate::front::{
     Action, Activation, Arithmetic, Element, Function, Layout, Numbers, Piece, Source, Table,
 };

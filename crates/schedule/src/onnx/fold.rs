@@ -1,8 +1,9 @@
 //! Nodes whose operands are all constants, or shapes: they are computed here, as no layer is needed for them.
 
+use super::attributes::Attributes;
 use super::constant::{Constant, Data};
-use super::fuse::Stored;
-use super::graph::{Attributes, Known, Outcome, Reader, Scales};
+use super::graph::Reader;
+use super::value::{Known, Outcome, Scales, Stored};
 use std::rc::Rc;
 
 /// ONNX's number of a 32-bit and of a 64-bit integer.

@@ -1,64 +1,17 @@
 //! Nodes that are taken into the layer before them.
 
+use super::attributes::Attributes;
 use super::constant::{Constant, Data};
 use super::elements::table;
 use super::fold::axis_of;
-use super::graph::{Attributes, Known, Outcome, Reader, Scales, Value};
+use super::graph::Reader;
 use super::proto::Node;
+use super::value::{Known, Outcome, Scales, Stored, Value};
 use crate::front::{
     Action, Activation, Arithmetic, Function, Layout, Numbers, Piece, Quantisation, Source,
 };
 use crate::network::Kind;
 use std::rc::Rc;
-
-/// What 8 bits stand for in the file; here they are always signed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stored {
-    Signed,
-    Unsigned,
-}
-
-impl Stored {
-    /// From the ONNX type of a zero point; where there is none, as the node says or `otherwise`.
-    pub(super) fn of(
-        zero: Option<i32>,
-        attributes: &Attributes<'_>,
-        otherwise: Stored,
-    ) -> Result<Stored, String> {
-        let said = attributes.int("output_dtype").filter(|kind| *kind != 0);
-        match zero.map(i64::from).or(said) {
-            None => Ok(otherwise),
-            Some(2) => Ok(Stored::Unsigned),
-            Some(3) => Ok(Stored::Signed),
-            Some(kind) => Err(format!(
-                "integers of ONNX type {kind} are not supported; expected 8 bits (types 2 and 3)"
-            )),
-        }
-    }
-
-    /// ONNX's number of the type.
-    pub(super) const fn kind(self) -> i32 {
-        match self {
-            Stored::Unsigned => 2,
-            Stored::Signed => 3,
-        }
-    }
-
-    pub(super) const fn range(self) -> [f64; 2] {
-        match self {
-            Stored::Unsigned => [0.0, 255.0],
-            Stored::Signed => [-128.0, 127.0],
-        }
-    }
-
-    /// What is taken away to make signed numbers of it.
-    const fn shift(self) -> f64 {
-        match self {
-            Stored::Unsigned => 128.0,
-            Stored::Signed => 0.0,
-        }
-    }
-}
 
 impl<'g> Reader<'g> {
     /// The layer that makes a tensor, if this node alone reads it and the result is not stored yet.

@@ -1,78 +1,72 @@
 //! The graph of an ONNX file: what each tensor is, node after node.
 
 use super::Refused;
+use super::attributes::Attributes;
 use super::constant::{self, Beside, Constant, Data, Externals};
-use super::fuse::Stored;
-use super::proto::{Attribute, Graph, Node, ValueInfo};
+use super::proto::{Graph, Node, ValueInfo};
+use super::value::{Known, Outcome, Scales, Stored, Value};
 use crate::front::{
-    Action, Activation, Element, Front, Input, Layout, Numbers, Operand, Operation, Piece,
-    Quantisation, Source, Table,
+    Action, Activation, Element, Front, Input, Layout, Numbers, Operand, Operation, Piece, Source,
+    Table,
 };
 use crate::network::{Kind, Layer, Network};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-/// Scales of a quantised constant, and their axis.
-pub(super) type Scales = (Vec<f64>, i64);
-
-/// What a tensor is.
-#[derive(Clone, Debug)]
-pub(super) enum Known {
-    /// A constant, with scales where it is made of stored integers.
-    Constant(Constant, Option<Scales>),
-    /// Made by layers or given to the network.
-    Value(Value),
-    /// Made by what is not supported.
-    Unknown,
-}
-
-/// A tensor that is no constant.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Value {
-    pub(super) pieces: Vec<Piece>,
-    /// Channels, rows, columns.
-    pub(super) extents: [i64; 3],
-    pub(super) layout: Layout,
-    pub(super) quantisation: Option<Quantisation>,
-    /// What the file stores it as, where it is stored.
-    pub(super) stored_as: Stored,
-    /// The node that joined the pieces or took a part.
-    pub(super) name: Option<Rc<str>>,
-}
-
-impl Value {
-    /// Its pieces, with how they are stored here before they become a part of something else.
-    pub(super) fn stored(&self) -> impl Iterator<Item = Piece> {
-        self.pieces.iter().map(|piece| {
-            let mut piece = piece.clone();
-            piece.through.extend(self.quantisation);
-            piece
-        })
-    }
-
-    /// Extents as the file writes them, without the batch.
-    pub(super) fn dims(&self) -> Vec<i64> {
-        let [c, h, w] = self.extents;
-        match self.layout {
-            Layout::Map => vec![c, h, w],
-            Layout::Line => vec![c, h],
-            Layout::Sequence => vec![h, c],
-            Layout::Vector => vec![c * h * w],
-            Layout::Split(g) => vec![h, g, c / g],
-            Layout::Heads(g) => vec![g, h, c / g],
-            Layout::Parts(p, g) => vec![h, p, g, c / p / g],
-            Layout::Stacked(p, g) => vec![p, g, h, c / p / g],
-        }
-    }
-
-    /// Extents as the file writes them.
-    pub(super) fn shape(&self, batch: i64) -> Vec<i64> {
-        let mut shape = self.dims();
-        let images = usize::from(matches!(self.layout, Layout::Stacked(..)));
-        shape.insert(images, batch);
-        shape
-    }
-}
+/// The operations of ONNX that are read.
+const SUPPORTED: [&str; 51] = [
+    "Conv",
+    "Gemm",
+    "MatMul",
+    "MaxPool",
+    "AveragePool",
+    "GlobalAveragePool",
+    "GlobalMaxPool",
+    "ReduceMean",
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Softmax",
+    "LayerNormalization",
+    "Gelu",
+    "Sigmoid",
+    "Tanh",
+    "Erf",
+    "HardSigmoid",
+    "HardSwish",
+    "Swish",
+    "LeakyRelu",
+    "Elu",
+    "Softplus",
+    "Mish",
+    "BatchNormalization",
+    "Relu",
+    "Clip",
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "Concat",
+    "Slice",
+    "Split",
+    "Reshape",
+    "Flatten",
+    "Squeeze",
+    "Unsqueeze",
+    "Identity",
+    "Dropout",
+    "Transpose",
+    "Constant",
+    "Cast",
+    "Shape",
+    "Gather",
+    "Sqrt",
+    "ConstantOfShape",
+    "Expand",
+    "Equal",
+    "Where",
+    "Resize",
+    "Upsample",
+];
 
 /// Reads a graph.
 pub(super) struct Reader<'g> {
@@ -92,67 +86,6 @@ pub(super) struct Reader<'g> {
 
 /// Nodes of a graph, at most.
 const MOST_NODES: usize = 60_000;
-
-/// A node's attributes.
-pub(super) struct Attributes<'n>(pub(super) &'n [Attribute]);
-
-impl<'n> Attributes<'n> {
-    fn find(&self, name: &str) -> Option<&'n Attribute> {
-        self.0.iter().find(|a| a.name.as_deref() == Some(name))
-    }
-
-    pub(super) fn int(&self, name: &str) -> Option<i64> {
-        self.find(name)?.i
-    }
-
-    pub(super) fn float(&self, name: &str) -> Option<f64> {
-        self.find(name)?.f.map(f64::from)
-    }
-
-    pub(super) fn ints(&self, name: &str) -> Option<&'n [i64]> {
-        self.find(name)
-            .map(|a| a.ints.as_slice())
-            .filter(|ints| !ints.is_empty())
-    }
-
-    /// A constant.
-    pub(super) fn tensor(&self, name: &str) -> Result<Option<Constant>, String> {
-        let tensor = self.find(name).and_then(|a| a.t.as_ref());
-        tensor
-            .map(|tensor| constant::read(tensor, &mut Externals::default(), &|_| None))
-            .transpose()
-    }
-
-    /// The numbers of a `Constant` that is written without a tensor, with their ONNX type.
-    pub(super) fn listed(&self, name: &str) -> Option<Constant> {
-        let attribute = self.find(name)?;
-        let floats = attribute.f.iter().chain(&attribute.floats);
-        let mut numbers: Vec<f64> = floats.map(|v| f64::from(*v)).collect();
-        let kind = if name.starts_with("value_float") {
-            1
-        } else {
-            7
-        };
-        numbers.extend(attribute.i.iter().chain(&attribute.ints).map(|v| *v as f64));
-        let several = name.ends_with('s');
-        Some(Constant {
-            name: name.to_owned(),
-            shape: several
-                .then_some(numbers.len() as i64)
-                .into_iter()
-                .collect(),
-            kind,
-            data: Data::There(Rc::new(numbers)),
-        })
-    }
-
-    pub(super) fn text(&self, name: &str) -> Option<&'n str> {
-        std::str::from_utf8(self.find(name)?.s.as_deref()?).ok()
-    }
-}
-
-/// What came of a node.
-pub(super) type Outcome = Result<Known, String>;
 
 impl<'g> Reader<'g> {
     pub(super) fn new(
@@ -217,7 +150,7 @@ impl<'g> Reader<'g> {
                 let kind = node.op_type.as_deref().unwrap_or_default();
                 let domain = node.domain.as_deref().unwrap_or_default();
                 let is_own = matches!(domain, "" | "ai.onnx");
-                if is_own && super::compute::SUPPORTED.contains(&kind) {
+                if is_own && SUPPORTED.contains(&kind) {
                     return None;
                 }
                 let name = node.name.clone().filter(|name| !name.is_empty());

@@ -3,6 +3,7 @@
 //! Nodes become layers, or are taken into the layer before them (batch norm, bias, activations, quantisation), or change nothing
 //! but the view of a tensor (reshapes, concatenation, slices of channels). Shapes are inferred for the batch that is asked for.
 
+mod attributes;
 mod compute;
 pub(crate) mod constant;
 mod elements;
@@ -11,6 +12,7 @@ mod fuse;
 mod graph;
 mod moves;
 pub(crate) mod proto;
+mod value;
 mod view;
 
 pub use constant::Beside;

@@ -2,11 +2,13 @@
 //!
 //! Along the channels that is a matter of what readers read. Along rows and columns elements change their place: a layer of its own.
 
+use super::attributes::Attributes;
 use super::constant::{Constant, Data};
 use super::elements::table;
 use super::fold::{axis_of, bounds, cuts, product};
-use super::graph::{Attributes, Known, Outcome, Reader, Scales, Value};
+use super::graph::Reader;
 use super::proto::Node;
+use super::value::{Known, Outcome, Scales, Value};
 use crate::front::{Action, Layout, Move, Piece};
 use crate::network::Kind;
 use std::rc::Rc;

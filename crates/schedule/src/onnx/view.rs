@@ -1,9 +1,10 @@
 //! Nodes that change nothing but the view of a tensor, or exchange its axes.
 
+use super::attributes::Attributes;
 use super::fold::product;
-use super::fuse::Stored;
-use super::graph::{Attributes, Known, Outcome, Reader, Value};
+use super::graph::Reader;
 use super::proto::Node;
+use super::value::{Known, Outcome, Stored, Value};
 use crate::front::Layout;
 
 impl<'g> Reader<'g> {

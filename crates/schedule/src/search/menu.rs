@@ -3,7 +3,8 @@
 use super::state::Piece;
 use crate::model::node::{Leaf, Line, Node, ORDERS, Region, Site};
 use crate::model::segment::Evaluator;
-use crate::model::{Impossible, Objective, Partition, placed_estimate};
+use crate::model::{Impossible, Objective, placed_estimate};
+use crate::tree::Partition;
 use fastrand::Rng;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
