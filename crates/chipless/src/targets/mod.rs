@@ -1,4 +1,8 @@
 //! The one place that knows which targets there are.
+//!
+//! Its files and those of targets, options, machines and abilities name each other in a circle, since users may ask of one target what
+//! another has: an option, a figure or an ability that a file does not have is refused with the names of the targets that do, and so what a
+//! target is given looks at the list of all of them.
 
 mod dsa;
 mod gemini;
