@@ -1,7 +1,7 @@
 //! A session with what it stops at: breakpoints, watched bytes, caught faults.
 
 use crate::expression::{Expression, Value};
-use crate::place::{self, Names, Place, Selection};
+use crate::place::{self, Names, Place, Selection, unknown};
 use crate::session::Session;
 use crate::tensor::Tensor;
 use crate::touches::{Bytes, Kind, Touches};
@@ -12,6 +12,8 @@ use chipless_sim::{NonfiniteKind, Stop as End, nonfinite_of};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+mod evaluate;
 
 /// Why the debugger stands where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,16 +202,12 @@ impl<'p, 'a> Debugger<'p, 'a> {
         })
     }
 
-    pub(crate) fn place_at<'t>(&self, text: &'t str) -> Result<Option<(Place, &'t str)>, String> {
-        self.names.place(self.session.program(), text)
-    }
-
     /// A place that is all of a text.
     ///
     /// # Errors
     /// It is none.
     pub fn place(&self, text: &str) -> Result<Place, String> {
-        match self.place_at(text.trim())? {
+        match self.names.place(self.session.program(), text.trim())? {
             Some((place, rest)) if rest.trim().is_empty() => Ok(place),
             _ => Err(unknown(text)),
         }
@@ -238,7 +236,15 @@ impl<'p, 'a> Debugger<'p, 'a> {
     /// # Errors
     /// It cannot be read, or does not fit together.
     pub fn evaluate(&self, text: &str) -> Result<Value, String> {
-        Expression::parse(self, text)?.evaluate(self)
+        self.value(&self.parse(text)?)
+    }
+
+    /// An expression that has been read, to be [evaluated](Debugger::value) whenever the debugger stands somewhere.
+    ///
+    /// # Errors
+    /// What was expected, and what was found.
+    pub fn parse(&self, text: &str) -> Result<Expression, String> {
+        Expression::parse(&self.names, self.session.program(), text)
     }
 
     /// The effects that touch a place, among those of these numbers.
@@ -331,8 +337,8 @@ impl<'p, 'a> Debugger<'p, 'a> {
     ) -> Result<u32, String> {
         let parsed = condition
             .map(|condition| {
-                let parsed = Expression::parse(self, condition)?;
-                match parsed.evaluate(self)? {
+                let parsed = self.parse(condition)?;
+                match self.value(&parsed)? {
                     Value::Bool(_) | Value::Number(_) => Ok(parsed),
                     other => Err(format!("expected a comparison, found {}", other.text())),
                 }
@@ -589,7 +595,7 @@ impl<'p, 'a> Debugger<'p, 'a> {
             if !breakpoint.stops_at(at) {
                 continue;
             }
-            match breakpoint.condition.as_ref().map(|c| c.evaluate(self)) {
+            match breakpoint.condition.as_ref().map(|c| self.value(c)) {
                 None | Some(Ok(Value::Bool(true))) => hits.push((*number, None)),
                 Some(Ok(Value::Number(n))) if n != 0.0 => hits.push((*number, None)),
                 Some(Ok(_)) => {}
@@ -655,11 +661,4 @@ impl<'p, 'a> Debugger<'p, 'a> {
         }
         at
     }
-}
-
-/// What to say to somebody whose name is no place.
-pub(crate) fn unknown(text: &str) -> String {
-    format!(
-        "expected a tensor, TASK.in[K], TASK.out[K] or BUFFER+OFFSET..END within its buffer, found \"{text}\"; `info buffers` shows the names"
-    )
 }

@@ -1,9 +1,8 @@
 //! Expressions: places as tensors with numpy slices, what is known of them, comparisons, `and`, `or`, `not`, `time`, `effect`.
 
-use crate::debugger::{Debugger, unknown};
-use crate::place::Place;
+use crate::place::{Names, Place, unknown};
 use crate::tensor::{Index, Tensor};
-use chipless_model::ElementType;
+use chipless_model::{ElementType, Program};
 use serde_json::{Value as Json, json};
 
 /// What can be asked of a tensor.
@@ -91,7 +90,8 @@ impl Value {
         }
     }
 
-    fn holds(&self) -> Result<bool, String> {
+    /// Whether it holds, where it is a comparison.
+    pub(crate) fn holds(&self) -> Result<bool, String> {
         match self {
             Value::Bool(b) => Ok(*b),
             Value::Number(n) => Ok(*n != 0.0),
@@ -123,9 +123,14 @@ impl Expression {
     ///
     /// # Errors
     /// What was expected, and what was found.
-    pub fn parse(debugger: &Debugger<'_, '_>, text: &str) -> Result<Expression, String> {
+    pub(crate) fn parse(
+        names: &Names,
+        program: &Program<'_>,
+        text: &str,
+    ) -> Result<Expression, String> {
         let mut parser = Parser {
-            debugger,
+            names,
+            program,
             rest: text.trim(),
             depth: 0,
         };
@@ -140,117 +145,16 @@ impl Expression {
             ))
         }
     }
-
-    /// What it comes to at present.
-    ///
-    /// # Errors
-    /// What does not fit together.
-    pub fn evaluate(&self, debugger: &Debugger<'_, '_>) -> Result<Value, String> {
-        Ok(match self {
-            Expression::Number(n) => Value::Number(*n),
-            Expression::Text(text) => Value::Text(text.clone()),
-            Expression::Time => Value::Number(debugger.session.time().ns()),
-            Expression::Effect => Value::Number(debugger.session.at() as f64),
-            Expression::Place(place) => Value::Tensor(debugger.read(place)?),
-            Expression::Slice(inner, indices) => {
-                Value::Tensor(inner.tensor(debugger)?.slice(indices)?)
-            }
-            Expression::As(inner, element) => {
-                let tensor = inner.tensor(debugger)?;
-                let count = tensor.bytes.len() as u64 * 8 / element.bits();
-                Value::Tensor(Tensor {
-                    element: *element,
-                    shape: vec![count],
-                    bytes: tensor.bytes,
-                })
-            }
-            Expression::Apply(function, inner) => apply(function, &inner.tensor(debugger)?),
-            Expression::Compare(operator, left, right) => compare(
-                operator,
-                &left.evaluate(debugger)?,
-                &right.evaluate(debugger)?,
-            )?,
-            Expression::And(left, right) => {
-                Value::Bool(left.evaluate(debugger)?.holds()? && right.evaluate(debugger)?.holds()?)
-            }
-            Expression::Or(left, right) => {
-                Value::Bool(left.evaluate(debugger)?.holds()? || right.evaluate(debugger)?.holds()?)
-            }
-            Expression::Not(inner) => Value::Bool(!inner.evaluate(debugger)?.holds()?),
-        })
-    }
-
-    fn tensor(&self, debugger: &Debugger<'_, '_>) -> Result<Tensor, String> {
-        match self.evaluate(debugger)? {
-            Value::Tensor(tensor) => Ok(tensor),
-            other => Err(format!("expected a tensor, found {}", other.text())),
-        }
-    }
 }
 
-fn apply(function: &str, tensor: &Tensor) -> Value {
-    let statistics = || tensor.statistics();
-    Value::Number(match function {
-        "min" => statistics().min,
-        "max" => statistics().max,
-        "mean" => statistics().mean,
-        "nan" => tensor.all().iter().filter(|n| n.is_nan()).count() as f64,
-        "inf" => tensor.all().iter().filter(|n| n.is_infinite()).count() as f64,
-        "sum" => tensor.all().iter().sum(),
-        "std" => {
-            let values = tensor.all();
-            let count = values.len() as f64;
-            let mean = values.iter().sum::<f64>() / count;
-            let squares: f64 = values.iter().map(|n| (n - mean) * (n - mean)).sum();
-            (squares / count).sqrt()
-        }
-        "crc" => f64::from(tensor.crc()),
-        "shape" => return Value::Shape(tensor.shape.clone()),
-        _ => return Value::Text(tensor.element.name().to_owned()),
-    })
-}
-
-fn compare(operator: &str, left: &Value, right: &Value) -> Result<Value, String> {
-    if let (Value::Text(left), Value::Text(right)) = (left, right) {
-        return match operator {
-            "==" => Ok(Value::Bool(left == right)),
-            "!=" => Ok(Value::Bool(left != right)),
-            _ => Err(format!("expected == or != between texts, found {operator}")),
-        };
-    }
-    let scalar = |value: &Value| match value {
-        Value::Number(n) => Ok(*n),
-        Value::Tensor(tensor) if tensor.len() == 1 => {
-            Ok(tensor.numbers(0, 1).first().copied().unwrap_or(f64::NAN))
-        }
-        other => Err(format!(
-            "expected a number on each side of {operator}, found {}; compare min, max or another number of a tensor",
-            other.text()
-        )),
-    };
-    let (left, right) = (scalar(left)?, scalar(right)?);
-    #[expect(
-        clippy::float_cmp,
-        reason = "what is asked is whether two numbers are the same"
-    )]
-    let holds = match operator {
-        "==" => left == right,
-        "!=" => left != right,
-        "<" => left < right,
-        "<=" => left <= right,
-        ">" => left > right,
-        _ => left >= right,
-    };
-    Ok(Value::Bool(holds))
-}
-
-struct Parser<'d, 't, 'p, 'a> {
-    debugger: &'d Debugger<'p, 'a>,
+struct Parser<'d, 't, 'a> {
+    names: &'d Names,
+    program: &'d Program<'a>,
     rest: &'t str,
     depth: u32,
 }
 
-impl<'t> Parser<'_, 't, '_, '_> {
+impl<'t> Parser<'_, 't, '_> {
     fn space(&mut self) {
         self.rest = self.rest.trim_start();
     }
@@ -409,7 +313,7 @@ impl<'t> Parser<'_, 't, '_, '_> {
         if let Some(value) = self.number()? {
             return Ok(Expression::Number(value));
         }
-        if let Some((place, rest)) = self.debugger.place_at(self.rest)? {
+        if let Some((place, rest)) = self.names.place(self.program, self.rest)? {
             self.rest = rest;
             return Ok(Expression::Place(place));
         }

@@ -450,3 +450,10 @@ pub(crate) fn where_text(program: &Program<'_>, selection: &Selection) -> String
     let _ = write!(text, "{} B", pattern.run);
     text
 }
+
+/// What to say to somebody whose name is no place.
+pub(crate) fn unknown(text: &str) -> String {
+    format!(
+        "expected a tensor, TASK.in[K], TASK.out[K] or BUFFER+OFFSET..END within its buffer, found \"{text}\"; `info buffers` shows the names"
+    )
+}

@@ -1,7 +1,7 @@
 //! Commands that look.
 
 use super::{Answer, Console, nothing};
-use crate::expression::{self, Expression, Value};
+use crate::expression::{self, Value};
 use crate::place::{Place, accesses, is_description, where_text};
 use crate::tensor::Tensor;
 use crate::touches::{Bytes, Kind};
@@ -233,7 +233,7 @@ pub(super) fn save(console: &mut Console<'_, '_>, arguments: &str) -> Result<Ans
             "expected FILE.npy and a tensor, found \"{arguments}\""
         ));
     };
-    let value = Expression::parse(&console.debugger, text)?.evaluate(&console.debugger)?;
+    let value = console.debugger.evaluate(text)?;
     let Value::Tensor(tensor) = value else {
         return Err(format!("expected a tensor, found {}", value.text()));
     };

@@ -160,8 +160,8 @@ impl<W: Write> Adapter<'_, '_, '_, W> {
     fn evaluate(&mut self, arguments: &Json) -> Result<Json, String> {
         let text = string(arguments, "expression")?;
         let debugger = &self.console.debugger;
-        let parsed = Expression::parse(debugger, text);
-        let value = parsed.clone().and_then(|parsed| parsed.evaluate(debugger));
+        let parsed = debugger.parse(text);
+        let value = parsed.clone().and_then(|parsed| debugger.value(&parsed));
         let value = match value {
             Ok(value) => value,
             Err(error) if arguments["context"] == "repl" => {
