@@ -1,6 +1,7 @@
 //! What is wrong with a text of any kind.
 
-use crate::language::{Language, language};
+use crate::language::Language;
+use crate::languages::language;
 use chipless::{Checked, Failure, Options};
 
 /// Finds out what is wrong with a file: with programs as the targets do, with workloads, plans, machine files and assembler as their readers do.

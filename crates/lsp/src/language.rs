@@ -1,8 +1,8 @@
 //! What an editor's language is here: a kind of text, and what can be said about one.
 
 use crate::analysis::Analysis;
-use crate::languages;
 use chipless::{Checked, Options};
+use chipless_model::Finding;
 use std::ops::Range;
 
 /// A suggestion for what is being typed.
@@ -101,21 +101,6 @@ pub trait Language: Sync {
     }
 }
 
-/// The language of a text: that of the editor's id where it names one, else by ending and content.
-pub fn language(id: &str, name: &str, text: &str) -> &'static dyn Language {
-    let all = languages::ALL.iter().copied();
-    if let Some(known) = all.clone().find(|language| language.id() == id) {
-        return known;
-    }
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    let of_extension = |l: &&dyn Language| l.extensions().contains(&extension);
-    let by_both = all.clone().filter(of_extension).find(|l| l.recognize(text));
-    by_both
-        .or_else(|| all.clone().find(of_extension))
-        .or_else(|| all.clone().find(|l| l.recognize(text)))
-        .unwrap_or(&languages::Plain)
-}
-
 /// The word that a byte is in, or behind: letters, digits and the given signs.
 pub fn word_at<'t>(text: &'t str, offset: usize, signs: &str) -> (Range<usize>, &'t str) {
     let offset = text.floor_char_boundary(offset);
@@ -129,4 +114,13 @@ pub fn word_at<'t>(text: &'t str, offset: usize, signs: &str) -> (Range<usize>, 
         .map_or(offset, |(at, _)| at);
     let end = offset + behind.find(|c: char| !inside(c)).unwrap_or(behind.len());
     (start..end, &text[start..end])
+}
+
+/// The result for a text that no target reads.
+pub(crate) fn checked(findings: Vec<Finding>) -> Checked {
+    Checked {
+        is_readable: !findings.iter().any(Finding::is_error),
+        findings,
+        ..Checked::default()
+    }
 }

@@ -8,7 +8,8 @@ mod dfg;
 mod iospec;
 
 use crate::check::check_as;
-use crate::language::{Language, language};
+use crate::language::Language;
+use crate::languages::language;
 use crate::text::{Edit, edited};
 use chipless::{Checked, Failure, Options};
 use chipless_model::Finding;

@@ -1,8 +1,7 @@
 //! NEFF assembler: the text that test programs are written in.
 
-use super::workload::checked;
 use crate::analysis::{Analysis, Symbol, SymbolKind, TokenKind};
-use crate::language::{Language, Suggestion, SuggestionKind, word_at};
+use crate::language::{Language, Suggestion, SuggestionKind, checked, word_at};
 use chipless::neuron::stream::{AluOperation, OPCODES, Opcode};
 use chipless::texts as rules;
 use chipless::{Checked, Failure, Options, Parts};

@@ -1,8 +1,7 @@
 //! Machine files (TOML): parameters, each with its unit and its source.
 
-use super::workload::checked;
 use crate::analysis::{Analysis, Symbol, SymbolKind, TokenKind};
-use crate::language::{Language, Suggestion, SuggestionKind, word_at};
+use crate::language::{Language, Suggestion, SuggestionKind, checked, word_at};
 use chipless::texts as rules;
 use chipless::{Checked, Figure, Options, TARGETS, figures, suggest};
 use chipless_model::Place;

@@ -23,6 +23,21 @@ pub(crate) static ALL: &[&dyn Language] = &[
     &json::Json,
 ];
 
+/// The language of a text: that of the editor's id where it names one, else by ending and content.
+pub(crate) fn language(id: &str, name: &str, text: &str) -> &'static dyn Language {
+    let all = ALL.iter().copied();
+    if let Some(known) = all.clone().find(|language| language.id() == id) {
+        return known;
+    }
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let of_extension = |l: &&dyn Language| l.extensions().contains(&extension);
+    let by_both = all.clone().filter(of_extension).find(|l| l.recognize(text));
+    by_both
+        .or_else(|| all.clone().find(of_extension))
+        .or_else(|| all.clone().find(|l| l.recognize(text)))
+        .unwrap_or(&Plain)
+}
+
 /// A text of no known kind.
 pub(crate) struct Plain;
 

@@ -1,9 +1,8 @@
 //! Sweep plans: many runs of many programs.
 
-use super::workload::checked;
 use super::yaml::{self, Key};
 use crate::analysis::Analysis;
-use crate::language::{Language, Suggestion};
+use crate::language::{Language, Suggestion, checked};
 use chipless::texts as rules;
 use chipless::{Checked, Options};
 use chipless_model::Place;

@@ -2,10 +2,9 @@
 
 use super::yaml::{self, Key};
 use crate::analysis::{Analysis, SymbolKind};
-use crate::language::{Language, Suggestion, SuggestionKind};
+use crate::language::{Language, Suggestion, SuggestionKind, checked};
 use chipless::device::{self, Request};
 use chipless::{Checked, Options};
-use chipless_model::Finding;
 use chipless_yaml::{Node, Value};
 use std::ops::Range;
 
@@ -325,13 +324,4 @@ fn streams(text: &str, root: &Node, analysis: &mut Analysis) {
 pub(super) fn folder(name: &str) -> String {
     name.rfind(['/', '\\'])
         .map_or_else(String::new, |at| name[..=at].to_owned())
-}
-
-/// The result for a text that no target reads.
-pub(super) fn checked(findings: Vec<Finding>) -> Checked {
-    Checked {
-        is_readable: !findings.iter().any(Finding::is_error),
-        findings,
-        ..Checked::default()
-    }
 }

@@ -2,7 +2,8 @@
 
 use crate::analysis::Analysis;
 use crate::check::check_as;
-use crate::language::{Language, language};
+use crate::language::Language;
+use crate::languages::language;
 use crate::text::{Encoding, Position, Text};
 use chipless::{Checked, Options};
 use lsp_types::{DidChangeTextDocumentParams, TextDocumentItem, Uri};
