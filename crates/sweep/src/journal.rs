@@ -1,6 +1,6 @@
 //! What a sweep has done so far, on disk: a line for each run, so that a killed sweep goes on where it was.
 
-use crate::results::Row;
+use crate::row::Row;
 use chipless::Failure;
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};

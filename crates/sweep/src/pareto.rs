@@ -1,8 +1,7 @@
 //! The runs that no other beats in both of two numbers, and a picture of them.
 
-use crate::results::Results;
 use chipless::{Failure, suggest};
-use chipless_report::tables::Values;
+use chipless_report::tables::{Table, Values};
 use chipless_report::widest;
 use std::cmp::Ordering;
 use std::fmt::Write;
@@ -33,22 +32,22 @@ struct Group {
     front: Vec<(usize, Vec<f64>)>,
 }
 
-/// Of columns, of which less is better. With `by`, a column of text, runs are compared only with those that have the same there.
+/// Of columns of [results](crate::Results), of which less is better. With `by`, a column of text, runs are compared only with those that have the same there.
 ///
 /// # Errors
 /// A name that no column of numbers has.
-pub fn pareto(results: &Results, names: &[&str], by: Option<&str>) -> Result<Front, Failure> {
+pub fn pareto(table: &Table, names: &[&str], by: Option<&str>) -> Result<Front, Failure> {
     let columns: Vec<Vec<Option<f64>>> = names
         .iter()
-        .map(|name| numbers(results, name))
+        .map(|name| numbers(table, name))
         .collect::<Result<_, _>>()?;
-    let by = by.and_then(|name| results.columns().find(|column| column.name == name));
+    let by = by.and_then(|name| table.columns().find(|column| column.name == name));
     let group = |row: usize| match by.map(|column| &column.values) {
         Some(Values::Text(text)) => text[row].as_str(),
         _ => "",
     };
     let mut groups: Vec<Group> = Vec::new();
-    for row in 0..results.rows() {
+    for row in 0..table.rows() {
         let point: Option<Vec<f64>> = columns.iter().map(|column| column[row]).collect();
         let Some(point) = point.filter(|point| point.iter().all(|n| n.is_finite())) else {
             continue;
@@ -74,14 +73,14 @@ pub fn pareto(results: &Results, names: &[&str], by: Option<&str>) -> Result<Fro
 }
 
 /// The numbers of a column.
-fn numbers(results: &Results, name: &str) -> Result<Vec<Option<f64>>, Failure> {
-    let found = results.columns().find(|column| column.name == name);
+fn numbers(table: &Table, name: &str) -> Result<Vec<Option<f64>>, Failure> {
+    let found = table.columns().find(|column| column.name == name);
     match found.map(|column| &column.values) {
         Some(Values::OptionalNumber(v)) => Ok(v.clone()),
         Some(Values::Time(v)) => Ok(v.iter().copied().map(Some).collect()),
         Some(Values::Whole(v)) => Ok(v.iter().map(|n| Some(*n as f64)).collect()),
         _ => {
-            let names: Vec<&str> = results.columns().map(|column| &*column.name).collect();
+            let names: Vec<&str> = table.columns().map(|column| &*column.name).collect();
             let hint = suggest::hint(name, names.iter().copied());
             let text = format!("expected a column of numbers, found \"{name}\"{hint}");
             Err(Failure::misuse("--pareto", text))
@@ -120,8 +119,8 @@ impl Front {
     }
 
     /// The rows of the front as a table for people.
-    pub fn text(&self, results: &Results) -> String {
-        let columns: Vec<_> = results
+    pub fn text(&self, table: &Table) -> String {
+        let columns: Vec<_> = table
             .columns()
             .filter(|c| !["status", "message", "front"].contains(&&*c.name))
             .collect();
@@ -245,16 +244,16 @@ impl Front {
     }
 
     /// The picture and the rows of the front as a page.
-    pub fn page(&self, title: &str, results: &Results) -> String {
+    pub fn page(&self, title: &str, table: &Table) -> String {
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{0}</title>\n\
              <style>body{{font:15px system-ui,sans-serif;margin:2em}}svg{{max-width:60em}}pre{{overflow-x:auto}}</style>\n\
              <h1>{0}</h1>\n<p>{1} runs. The line goes through those that no other beats in {2}; less is better.</p>\n{3}\n<pre>{4}</pre>\n</html>\n",
             escaped(title),
-            results.rows(),
+            table.rows(),
             escaped(&self.names.join(", ")),
             self.svg(),
-            escaped(&self.text(results)),
+            escaped(&self.text(table)),
         )
     }
 }

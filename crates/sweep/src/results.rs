@@ -1,26 +1,16 @@
 //! Rows of a sweep as a table, and tables of shards as one.
 
 use crate::pareto::pareto;
-use crate::runs::Shard;
+use crate::row::Row;
 use crate::sample::{Value, Values};
+use crate::shard::Shard;
 use bytes::Bytes;
 use chipless::Failure;
 use chipless_report::tables::{Column, Form, Table, Values as Cells};
 use parquet::basic::Type as Physical;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-
-/// What a run gave.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Row {
-    pub(crate) run: u64,
-    /// `ok`, or the kind of failure.
-    pub(crate) status: Cow<'static, str>,
-    pub(crate) message: String,
-    pub(crate) values: Vec<Option<f64>>,
-}
 
 /// The table of a shard, or of a whole sweep.
 pub struct Results {
@@ -93,7 +83,7 @@ impl Results {
             return Ok(());
         }
         let names: Vec<&str> = self.front.iter().map(String::as_str).collect();
-        let front = pareto(self, &names, Some("network"))?;
+        let front = pareto(&self.table, &names, Some("network"))?;
         let mut flags = vec![false; self.rows()];
         for row in front.rows() {
             flags[row] = true;
@@ -105,6 +95,11 @@ impl Results {
     /// Columns of whose front a flag says that a row is on it.
     pub fn front(&self) -> &[String] {
         &self.front
+    }
+
+    /// What it says, run by run.
+    pub const fn table(&self) -> &Table {
+        &self.table
     }
 
     /// Rows.

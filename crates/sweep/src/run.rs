@@ -1,7 +1,8 @@
 //! Runs the programs of a plan.
 
 use crate::plan::{Plan, Program};
-use crate::results::{Origin, Results, Row, cells};
+use crate::results::{Origin, Results, cells};
+use crate::row::Row;
 use crate::runs::{Request, Runs, fingerprint};
 use crate::sample::{Value, Values};
 use crate::source::{AnyFiles, Recorded, Shared};

@@ -122,8 +122,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (output, sharded) = (&arguments.output, &arguments.sharded);
     let results = sharded.written(&arguments.files, output, || sweep(arguments))?;
     if let Some((a, b)) = &arguments.pareto {
-        let front = pareto(&results, &[a, b], None)?;
-        terminal::print(&front.text(&results))?;
+        let front = pareto(results.table(), &[a, b], None)?;
+        terminal::print(&front.text(results.table()))?;
         if let Some(path) = &arguments.svg {
             files::write(path, &[front.svg().as_bytes()])?;
         }

@@ -71,19 +71,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let names: Vec<&str> = results.front().iter().map(String::as_str).collect();
     // A shard has no front: its points are few of many.
     if !names.is_empty() && sharded.is_whole() {
-        let front = pareto(&results, &names, Some("network"))?;
+        let front = pareto(results.table(), &names, Some("network"))?;
         let (shown, all) = (front.rows().count(), results.rows() - results.failed());
         let title = format!(
             "{shown} of {all} points, which no other beats in all of {}:\n",
             names.join(", ")
         );
-        terminal::print(&(title + &front.text(&results)))?;
+        terminal::print(&(title + &front.text(results.table())))?;
         if let Some(path) = &arguments.svg {
             files::write(path, &[front.svg().as_bytes()])?;
         }
         if let Some(path) = &arguments.report {
             let title = format!("Front of {}", names.join(", "));
-            files::write(path, &[front.page(&title, &results).as_bytes()])?;
+            files::write(path, &[front.page(&title, results.table()).as_bytes()])?;
         }
     }
     said(output, &results, sharded);

@@ -11,7 +11,8 @@ mod space;
 
 pub use space::Space;
 
-use crate::results::{Origin, Results, Row, cells};
+use crate::results::{Origin, Results, cells};
+use crate::row::Row;
 use crate::runs::{Request, Runs, fingerprint};
 use crate::sample::Value;
 use crate::source::{AnyFiles, Recorded};

@@ -250,7 +250,7 @@ fn the_front_is_what_nothing_beats() {
         fixture("npu/add/program.blob")
     ));
     let results = sweep(&plan, &request(Shard::WHOLE)).unwrap();
-    let front = pareto(&results, &["latency_ns", "clock.dpu"], None).unwrap();
+    let front = pareto(results.table(), &["latency_ns", "clock.dpu"], None).unwrap();
     let (latency, clock) = (
         numbers(&results, "latency_ns"),
         match column(&results, "clock.dpu") {
@@ -267,8 +267,11 @@ fn the_front_is_what_nothing_beats() {
     found.sort_unstable();
     assert_eq!(found, expected);
     assert_eq!(front.svg().matches("<circle").count(), 6);
-    assert_eq!(front.text(&results).lines().count(), expected.len() + 1);
-    assert!(pareto(&results, &["latency", "clock.dpu"], None).is_err());
+    assert_eq!(
+        front.text(results.table()).lines().count(),
+        expected.len() + 1
+    );
+    assert!(pareto(results.table(), &["latency", "clock.dpu"], None).is_err());
 }
 
 #[test]

@@ -179,7 +179,12 @@ fn machines_that_do_not_work_are_rows() {
     assert!(messages[0].contains("bytes"), "{messages:?}");
     assert!(messages[1].is_empty());
     assert!(messages[3].contains("`stride` is 2"), "{messages:?}");
-    let front = pareto(&results, &["latency_ns", "energy_pj"], Some("network")).unwrap();
+    let front = pareto(
+        results.table(),
+        &["latency_ns", "energy_pj"],
+        Some("network"),
+    )
+    .unwrap();
     assert_eq!(front.rows().collect::<Vec<_>>(), [1]);
 }
 
