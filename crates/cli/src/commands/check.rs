@@ -258,8 +258,8 @@ fn fix(path: &Path, options: &Options, policy: &Policy, diff: bool) -> Result<()
 fn expected(path: &Path, options: &Options, contract: &Document) -> Result<Vec<Expected>, Failure> {
     let name = path.display().to_string();
     let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-    let mut options = super::drive::for_program(options, &name, &bytes);
-    options.data.shapes = super::drive::shapes(contract);
+    let mut options = super::contract::for_program(options, &name, &bytes);
+    options.data.shapes = super::contract::shapes(contract);
     chipless::with_behind(&name, &bytes, &options, |behind| Ok(behind.expected))
 }
 

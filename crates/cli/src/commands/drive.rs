@@ -4,14 +4,13 @@ mod elements;
 mod script;
 mod talk;
 
-use super::told as refused;
+use super::contract;
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::options::TargetOptions;
 use crate::output::OutputOptions;
 use chipless::Options;
-use chipless::spu::fqir;
-use chipless::spu::iospec::{self, Document, Femto, RuleSet, Session, Vector, Violation, wire};
+use chipless::spu::iospec::{self, Document, Session, Vector, Violation, wire};
 use chipless_report::SCHEMA_VERSION;
 use clap::Args;
 use elements::{Encoding, Values};
@@ -144,7 +143,7 @@ impl Serialize for InOrder {
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let options = arguments.options.load()?;
     let rules = chipless::rule_set(&options);
-    let document = open(&arguments.spec, rules)?;
+    let document = contract::open(&arguments.spec, rules)?;
     if arguments.host_code {
         return super::host::application(&arguments.spec, &document);
     }
@@ -154,16 +153,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     match &arguments.program {
         None => {
-            without_program(&options)?;
+            contract::without_program(&options)?;
             Driver::new(arguments, &document, session, Encoding::default()).run()
         }
         Some(path) => with_program(arguments, path, &options, &document, session),
     }
-}
-
-/// Refuses options of programs where there is none.
-pub(crate) fn without_program(options: &Options) -> Result<(), Failure> {
-    chipless::target("spu").map_or(Ok(()), |target| Ok(options.fit(target)?))
 }
 
 /// Drives with a program behind the contract.
@@ -176,8 +170,8 @@ fn with_program(
 ) -> Result<Exit, Failure> {
     let name = path.display().to_string();
     let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-    let mut options = for_program(options, &name, &bytes);
-    options.data.shapes = shapes(document);
+    let mut options = contract::for_program(options, &name, &bytes);
+    options.data.shapes = contract::shapes(document);
     chipless::with_behind(&name, &bytes, &options, |behind| {
         let differ = |text: String| Failure::unreadable(arguments.spec.display(), text);
         if arguments.quantize {
@@ -199,75 +193,6 @@ fn with_program(
     })
 }
 
-/// The shapes of a contract's inputs by their names.
-pub(super) fn shapes(document: &Document) -> HashMap<String, Vec<u64>> {
-    let inputs = document.inputs.iter();
-    inputs
-        .filter_map(|input| Some((input.varname.clone(), input.shape()?)))
-        .collect()
-}
-
-/// The options for a program: those of contracts are none of other targets.
-pub(crate) fn for_program(options: &Options, name: &str, bytes: &[u8]) -> Options {
-    let is_spu = chipless::recognize(name, bytes).is_some_and(|target| target.name() == "spu");
-    if is_spu {
-        return options.clone();
-    }
-    options.without("rules")
-}
-
-/// The IOSpec of a file, if nothing in it is an error under the rules.
-pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
-    let name = path.display().to_string();
-    let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-    let refuse = |bytes: &[u8], findings: Vec<chipless_model::Finding>| {
-        let failure = chipless::Failure::reading(findings);
-        refused(&name, Some("spu"), bytes, &[], failure)
-    };
-    if fqir::recognize(&bytes) {
-        return Err(Failure::unreadable(
-            &name,
-            "expected an IOSpec, found an FQIR plan. `chipless iospec PLAN > iospec.yaml` writes its IOSpec, and `chipless drive iospec.yaml --program PLAN` drives it",
-        ));
-    }
-    let converted;
-    let text = if Femto::recognize(&bytes) {
-        let femto = Femto::read(&bytes).map_err(|finding| refuse(&bytes, vec![*finding]))?;
-        converted = chipless::spu::yaml::write(&femto.iospec());
-        &converted
-    } else if let Some(program) = program_by_mistake(&name, &bytes) {
-        let text = format_args!("expected an IOSpec (YAML) or a .femto container, found {program}");
-        return Err(Failure::unreadable(&name, text));
-    } else {
-        std::str::from_utf8(&bytes).map_err(|e| {
-            let text = format_args!(
-                "expected an IOSpec (YAML) or a .femto container, found other bytes than UTF-8 at offset {}",
-                e.valid_up_to()
-            );
-            Failure::unreadable(&name, text)
-        })?
-    };
-    let document =
-        Document::read(text, rules).map_err(|findings| refuse(text.as_bytes(), findings))?;
-    let findings = iospec::lint(&document, rules);
-    if findings.iter().any(chipless_model::Finding::is_error) {
-        return Err(refuse(text.as_bytes(), findings));
-    }
-    Ok(document)
-}
-
-/// What to say of a program that stands where a contract or a script should.
-fn program_by_mistake(name: &str, bytes: &[u8]) -> Option<String> {
-    let target = chipless::recognize(name, bytes)?.name();
-    // What the target of contracts recognises as text is one.
-    if target == "spu" && std::str::from_utf8(bytes).is_ok() {
-        return None;
-    }
-    Some(format!(
-        "a program of target {target}. `chipless iospec {name} > iospec.yaml` writes its IOSpec, and `chipless drive iospec.yaml --program {name}` drives it"
-    ))
-}
-
 /// The text of a script.
 fn script_text(path: &Path) -> Result<String, Failure> {
     let bytes = files::open(path).map_err(|error| Failure::unreadable(path.display(), error))?;
@@ -275,7 +200,7 @@ fn script_text(path: &Path) -> Result<String, Failure> {
     if let Ok(text) = std::str::from_utf8(&bytes) {
         return Ok(text.to_owned());
     }
-    let found = program_by_mistake(&name, &bytes);
+    let found = contract::program_by_mistake(&name, &bytes);
     let found = found.unwrap_or_else(|| "a file that is no text".to_owned());
     let text = format_args!("expected a script (steps in YAML, JSON or words), found {found}");
     Err(Failure::unreadable(&name, text))

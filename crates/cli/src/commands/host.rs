@@ -49,14 +49,14 @@ Exit status: 0 done, 2 the contract cannot be used, or a file cannot be written.
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let options = arguments.options.load()?;
-    let document = super::drive::open(&arguments.spec, chipless::rule_set(&options))?;
+    let document = super::contract::open(&arguments.spec, chipless::rule_set(&options))?;
     let directory = &arguments.output;
     files::make_directory(directory)?;
     let program = if let Some(path) = &arguments.program {
         // Refused here, rather than by an application that does not start.
         let name = path.display().to_string();
         let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-        let options = super::drive::for_program(&options, &name, &bytes);
+        let options = super::contract::for_program(&options, &name, &bytes);
         chipless::with_behind(&name, &bytes, &options, |behind| {
             let session = chipless::spu::iospec::Session::new(&document, RuleSet::Spec);
             let matched = session.with_behind(behind.program).map(drop);
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         })?;
         Some((absolute(path)?, options))
     } else {
-        super::drive::without_program(&options)?;
+        super::contract::without_program(&options)?;
         None
     };
     let contract = directory.join("iospec.yaml");

@@ -3,6 +3,7 @@
 pub(crate) mod adg;
 pub(crate) mod check;
 pub(crate) mod completions;
+mod contract;
 pub(crate) mod convert;
 pub(crate) mod debug;
 pub(crate) mod device;

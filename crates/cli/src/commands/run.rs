@@ -402,10 +402,10 @@ impl<'p> Session<'_, 'p> {
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
         let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
         let mut storage =
-            Storage::new(self.program, &self.options.limits).map_err(chipless::no_room)?;
+            Storage::new(&self.program.buffers, &self.options.limits).map_err(chipless::no_room)?;
         let contract = match &self.arguments.iospec {
             Some(path) => {
-                let document = super::drive::open(path, RuleSet::Spec)?;
+                let document = super::contract::open(path, RuleSet::Spec)?;
                 if !contract::is_plain(&document) {
                     return self.execute_driven(path, &document, &given);
                 }
