@@ -2,6 +2,7 @@ import { type Theme, luminance } from "./colors";
 import { time } from "./format";
 import { ROW, type Row } from "./lanes";
 import { type Lane, REASONS, busyUntil, firstEndingAfter, firstStartingFrom } from "./report";
+// A painter is made by its timeline, and names it as a type only.
 import type { Timeline } from "./timeline";
 
 export const AXIS = 24;

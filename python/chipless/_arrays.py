@@ -1,4 +1,7 @@
-"""Element types as numpy knows them, and arrays as programs take them."""
+"""Element types as numpy knows them, and arrays as programs take them.
+
+Programs take arrays with the functions of this module, which names their `Tensor` for type checkers only.
+"""
 
 from __future__ import annotations
 

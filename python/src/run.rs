@@ -1,4 +1,4 @@
-//! Runs, and what they leave.
+//! Runs, and what they leave. A program begins runs, and a run keeps the program that it is of: the two know each other.
 
 use crate::failure::raise;
 use crate::pool::on_pool;
