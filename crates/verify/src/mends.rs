@@ -153,18 +153,16 @@ fn tried(
         if is_mended && of_best == Some(kind) {
             continue;
         }
-        let after = with(program, edit, |program| signature(program));
+        let after = with(program, edit, signature);
         let is_better = after.get(&key) < before.get(&key)
             && after
                 .iter()
                 .all(|(key, number)| before.get(key).is_some_and(|known| number <= known));
         let errors = after.values().sum();
         match &mut best {
-            Some(best) if is_mended => {
-                if is_better && errors == 0 {
-                    best.other = Some(text);
-                    break;
-                }
+            Some(best) if is_mended && is_better && errors == 0 => {
+                best.other = Some(text);
+                break;
             }
             known if is_better && known.as_ref().is_none_or(|known| errors < known.errors) => {
                 of_best = Some(kind);
