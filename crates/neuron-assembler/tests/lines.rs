@@ -6,7 +6,7 @@ use chipless_neuron::stream::SLOT_BYTES;
 use chipless_neuron_assembler::assemble_with_lines;
 
 /// The line that says what stands at a place.
-fn line<'t>(text: &'t str, found: Option<(u32, u32)>) -> Option<&'t str> {
+fn line(text: &str, found: Option<(u32, u32)>) -> Option<&str> {
     let (line, _) = found?;
     text.lines().nth(line as usize - 1).map(str::trim_start)
 }
