@@ -55,6 +55,9 @@ pub(super) trait Element:
     /// Whether the product with zero is zero.
     fn is_finite(self) -> bool;
 
+    /// Whether that is so of all of them.
+    fn are_finite(values: &[Self]) -> bool;
+
     /// Lends what this thread keeps.
     fn with_shelf<R>(act: impl FnOnce(&Shelf<Self>) -> R) -> R;
 }
@@ -100,6 +103,18 @@ impl Element for f32 {
         f32::is_finite(self)
     }
 
+    fn are_finite(values: &[f32]) -> bool {
+        // Those of infinities are the largest bits but for those of NaNs.
+        let mut largest = 0;
+        let found = &mut largest;
+        wide(move || {
+            for value in values {
+                *found = value.abs().to_bits().max(*found);
+            }
+        });
+        largest < f32::INFINITY.to_bits()
+    }
+
     shelf!(f32);
 }
 
@@ -131,6 +146,10 @@ impl Element for i16 {
     }
 
     fn is_finite(self) -> bool {
+        true
+    }
+
+    fn are_finite(_: &[i16]) -> bool {
         true
     }
 
