@@ -5,7 +5,7 @@ use chipless_model::{BufferId, Loop, Pattern};
 use std::ops::Range;
 
 /// Calls with the runs of some bytes of a buffer that have a property, in order.
-type Each<'f> = &'f dyn Fn(Range<u64>, &mut dyn FnMut(Range<u64>));
+pub(super) type Each<'f> = &'f dyn Fn(Range<u64>, &mut dyn FnMut(Range<u64>));
 
 /// Calls with the bytes of a pattern's stream that `each` finds, in order.
 pub(super) fn found(pattern: &Pattern, each: Each<'_>, visit: &mut dyn FnMut(Range<u64>)) {
@@ -154,6 +154,36 @@ impl Destination<'_> {
             if at >= next {
                 self.reached = self.rest.next().map(|start| (next, start));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// Pieces at one distance are told as one pattern: of the same bytes.
+        #[test]
+        fn pieces_are_told_wherever_the_destinations_have_them(run in 1u64..9, gap in 0u64..5, count in 1u64..40, steps in prop::collection::vec((0u64..6, 1u64..9), 0..30)) {
+            let stride = (run + gap) as i64;
+            let to = Pattern::new(1000, run, [Loop { count, stride }]);
+            let destinations = [(BufferId::from_raw(0), to)];
+            let (mut pieces, mut told, mut want) = (Pieces::new(&destinations), BTreeSet::new(), BTreeSet::new());
+            let mut visit = |_, pattern: Pattern| {
+                told.extend(pattern.runs().flat_map(|start| start..start + pattern.run));
+            };
+            let mut at = 0;
+            for (skip, size) in steps {
+                let bytes = at + skip..at + skip + size;
+                at = bytes.end;
+                want.extend(bytes.clone().filter_map(|byte| destinations[0].1.offset_of(byte)));
+                pieces.add(bytes, &mut visit);
+            }
+            pieces.flush(&mut visit);
+            prop_assert_eq!(told, want);
         }
     }
 }

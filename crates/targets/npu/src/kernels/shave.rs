@@ -455,7 +455,7 @@ fn bytes_of_an_element(tensor: &TensorRef) -> u64 {
 fn elements_found(
     tensor: &TensorRef,
     pattern: &Pattern,
-    each: &dyn Fn(Range<u64>, &mut dyn FnMut(Range<u64>)),
+    each: pieces::Each<'_>,
     visit: &mut dyn FnMut(Range<u64>),
 ) {
     let size = bytes_of_an_element(tensor);

@@ -17,7 +17,7 @@ const UNKNOWN: u16 = u16::MAX;
 struct Table {
     /// The operation and its scalars, as they are printed: so that zeros of either sign differ.
     function: String,
-    values: Box<[u16; 1 << 16]>,
+    values: Vec<u16>,
 }
 
 thread_local! {
@@ -49,7 +49,7 @@ impl HalfFunction {
 
     /// Its value for a half, which is kept. Rare beside those that are known: apart from these, their loop stays short.
     #[cold]
-    fn compute(&self, half: [u8; 2], values: &mut [u16; 1 << 16]) -> Result<u16, Error> {
+    fn compute(&self, half: [u8; 2], values: &mut [u16]) -> Result<u16, Error> {
         let (mut x, mut y) = ([0.0], [0; 2]);
         decode_f32(ElementType::Float16, &half, &mut x)?;
         let result = [(self.function)(x[0])];
@@ -66,7 +66,7 @@ impl HalfFunction {
             let mut table = found.map_or_else(
                 || Table {
                     function: self.name.clone(),
-                    values: Box::new([UNKNOWN; 1 << 16]),
+                    values: vec![UNKNOWN; 1 << 16],
                 },
                 |found| tables.remove(found),
             );
