@@ -309,18 +309,23 @@ fn write_packed<const BITS: usize, T: Copy>(
 
 fn read_f16(bytes: &[u8], values: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
-    let (bytes, values) = if has_f16() {
+    if has_f16() {
         let (vectors, rest) = bytes.as_chunks::<16>();
         let (places, values) = values.as_chunks_mut::<8>();
+        // What does not fill a vector goes through one that it fills in part.
+        let (mut vector, mut place) = ([0; 16], [0.0; 8]);
         // SAFETY: the CPU has the instructions.
         #[allow(unsafe_code)]
         unsafe {
             read_f16_vectors(vectors, places);
+            if !values.is_empty() {
+                vector[..rest.len()].copy_from_slice(rest);
+                read_f16_vectors(&[vector], std::slice::from_mut(&mut place));
+                values.copy_from_slice(&place[..values.len()]);
+            }
         }
-        (rest, values)
-    } else {
-        (bytes, values)
-    };
+        return;
+    }
     let mut block = [f16::ZERO; BLOCK];
     for (bytes, values) in bytes.chunks(2 * BLOCK).zip(values.chunks_mut(BLOCK)) {
         let block = &mut block[..values.len()];
@@ -331,18 +336,23 @@ fn read_f16(bytes: &[u8], values: &mut [f32]) {
 
 fn write_f16(values: &[f32], bytes: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
-    let (values, bytes) = if has_f16() {
-        let (vectors, values) = values.as_chunks::<8>();
+    if has_f16() {
+        let (vectors, rest) = values.as_chunks::<8>();
         let (places, bytes) = bytes.as_chunks_mut::<16>();
+        // As in `read_f16`.
+        let (mut vector, mut place) = ([0.0; 8], [0; 16]);
         // SAFETY: the CPU has the instructions.
         #[allow(unsafe_code)]
         unsafe {
             write_f16_vectors(vectors, places);
+            if !rest.is_empty() {
+                vector[..rest.len()].copy_from_slice(rest);
+                write_f16_vectors(&[vector], std::slice::from_mut(&mut place));
+                bytes.copy_from_slice(&place[..bytes.len()]);
+            }
         }
-        (values, bytes)
-    } else {
-        (values, bytes)
-    };
+        return;
+    }
     let mut block = [f16::ZERO; BLOCK];
     for (bytes, values) in bytes.chunks_mut(2 * BLOCK).zip(values.chunks(BLOCK)) {
         let block = &mut block[..values.len()];

@@ -170,10 +170,14 @@ pub fn depthwise<T: Number>(
 /// Weights `[c][j][i]` in the order of use: `[j][i][c]`.
 pub fn by_tap<T: Number>(weights: &[T], channels: usize) -> Vec<T> {
     let taps = weights.len().checked_div(channels).unwrap_or(0);
-    (0..taps)
-        .flat_map(|tap| weights.iter().skip(tap).step_by(taps))
-        .copied()
-        .collect()
+    let mut ordered = vec![T::default(); taps * channels];
+    for (channel, weights) in weights.chunks_exact(taps.max(1)).take(channels).enumerate() {
+        let places = ordered[channel..].iter_mut().step_by(channels);
+        places
+            .zip(weights)
+            .for_each(|(place, weight)| *place = *weight);
+    }
+    ordered
 }
 
 /// The same as [`depthwise`] with weights in the [order of use](by_tap).

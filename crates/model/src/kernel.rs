@@ -157,6 +157,17 @@ pub trait Doubt {
     /// The first run of doubtful bytes among these of a buffer.
     fn first(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>>;
 
+    /// Calls with every run of doubtful bytes among these of a buffer, in order. Runs that touch may be told apart.
+    fn each(&self, buffer: BufferId, bytes: Range<u64>, visit: &mut dyn FnMut(Range<u64>)) {
+        let Range { mut start, end } = bytes;
+        while start < end
+            && let Some(found) = self.first(buffer, start..end)
+        {
+            start = found.end;
+            visit(found);
+        }
+    }
+
     /// Bytes that are known to be zero, where somebody has followed them: what is multiplied by zero does not count.
     fn zero(&self) -> Option<&dyn Zero> {
         None
@@ -172,6 +183,17 @@ pub trait Doubt {
 pub trait Zero {
     /// The first run of bytes among these of which that is not known.
     fn first_other(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>>;
+
+    /// Calls with every such run, in order. Runs that touch may be told apart.
+    fn each_other(&self, buffer: BufferId, bytes: Range<u64>, visit: &mut dyn FnMut(Range<u64>)) {
+        let Range { mut start, end } = bytes;
+        while start < end
+            && let Some(found) = self.first_other(buffer, start..end)
+        {
+            start = found.end;
+            visit(found);
+        }
+    }
 
     /// Whether all of these bytes are.
     fn is_zero(&self, buffer: BufferId, bytes: Range<u64>) -> bool {

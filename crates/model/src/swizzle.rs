@@ -4,10 +4,10 @@
 use crate::access::Pattern;
 use std::ops::Range;
 
-/// Bytes of a row inside which addresses rotate (NPU4).
-const ROW: u64 = 1024;
+/// Bytes of a row inside which addresses rotate (NPU4), as a power of two.
+const ROW_LOG2: u32 = 10;
 /// The same on NPU3, where units have 16 bytes.
-const NARROW_ROW: u64 = 512;
+const NARROW_ROW_LOG2: u32 = 9;
 
 /// How the addresses of a tensor are permuted. Key 0 leaves them alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ impl Swizzle {
     };
 
     /// Bytes of the longest row inside which addresses rotate.
-    pub const ROW: u64 = ROW;
+    pub const ROW: u64 = 1 << ROW_LOG2;
 
     /// The swizzle of a key register; `None` for keys that no hardware knows (6 and 7).
     pub fn from_key(key: u32) -> Option<Swizzle> {
@@ -44,8 +44,26 @@ impl Swizzle {
     }
 
     /// Bytes of a row inside which its addresses rotate.
+    #[inline]
     pub fn row(self) -> u64 {
-        if self.is_narrow { NARROW_ROW } else { ROW }
+        1 << self.row_log2()
+    }
+
+    /// The same as a power of two. Addresses are taken apart by shifts and masks: rows of two sizes would be divisions, of which every access
+    /// takes a few.
+    #[inline]
+    fn row_log2(self) -> u32 {
+        if self.is_narrow {
+            NARROW_ROW_LOG2
+        } else {
+            ROW_LOG2
+        }
+    }
+
+    /// Bytes from the start of its row to an address.
+    #[inline]
+    fn column(self, address: u64) -> u64 {
+        address & (self.row() - 1)
     }
 
     /// As registers have it.
@@ -54,31 +72,50 @@ impl Swizzle {
     }
 
     /// Whether addresses are left alone.
+    #[inline]
     pub fn is_off(self) -> bool {
         self.key == 0
     }
 
     /// Bytes by which a row is turned.
+    #[inline]
     pub fn turn(self, row: u64) -> u64 {
-        let size = self.row();
-        ((row & ((1 << self.key) - 1)) << (size.ilog2() - u32::from(self.key))) % size
+        let turn = (row & ((1 << self.key) - 1)) << (self.row_log2() - u32::from(self.key));
+        self.column(turn)
     }
 
     /// Where the byte of a logical address stands.
+    #[inline]
     pub fn physical(self, address: u64) -> u64 {
-        let size = self.row();
-        let row = address / size;
-        row * size + (address % size + self.turn(row)) % size
+        let column = self.column(address);
+        let turned = column + self.turn(address >> self.row_log2());
+        address - column + self.column(turned)
     }
 
     /// The logical address of a byte that stands here.
+    #[inline]
     pub fn logical(self, at: u64) -> u64 {
-        let size = self.row();
-        let row = at / size;
-        row * size + (at % size + size - self.turn(row)) % size
+        let column = self.column(at);
+        let turned = column + self.row() - self.turn(at >> self.row_log2());
+        at - column + self.column(turned)
+    }
+
+    /// Bytes from an address on that stand together, the first of them at `start`: up to the end of its row, or up to where its row wraps.
+    #[inline]
+    fn together(self, address: u64, start: u64) -> u64 {
+        self.row() - self.column(address).max(self.column(start))
+    }
+
+    /// Where so many bytes from an address on stand, if there are any and they stand together. Where addresses are left alone, they do.
+    #[inline]
+    pub fn piece(self, address: u64, size: u64) -> Option<u64> {
+        let start = self.physical(address);
+        let is_one = size > 0 && size <= self.together(address, start);
+        (is_one || self.is_off()).then_some(start)
     }
 
     /// Start and size of the contiguous pieces that hold `size` logical bytes from `address`, in the order of the logical bytes.
+    #[inline]
     pub fn pieces(self, address: u64, size: u64) -> impl Iterator<Item = (u64, u64)> {
         Pieces {
             swizzle: self,
@@ -90,11 +127,9 @@ impl Swizzle {
     /// Start and size of the contiguous pieces that hold the bytes of a pattern of logical addresses, in the order of these. Only for patterns
     /// that [fit](Pattern::fits) their buffer.
     pub fn each_piece(self, pattern: &Pattern, mut visit: impl FnMut(u64, u64)) {
-        let row = self.row();
         for start in pattern.runs() {
-            let at = self.physical(start);
             // Most runs are a few bytes of a row.
-            if self.is_off() || (start % row).max(at % row) + pattern.run <= row {
+            if let Some(at) = self.piece(start, pattern.run) {
                 visit(at, pattern.run);
             } else {
                 let pieces = self.pieces(start, pattern.run);
@@ -123,8 +158,8 @@ impl Swizzle {
         size: u64,
         scratch: &'a mut Vec<u8>,
     ) -> Option<&'a [u8]> {
-        if self.is_off() {
-            return range(memory, address, size).map(|range| &memory[range]);
+        if let Some(start) = self.piece(address, size) {
+            return range(memory, start, size).map(|range| &memory[range]);
         }
         scratch.clear();
         for (start, size) in self.pieces(address, size) {
@@ -135,6 +170,11 @@ impl Swizzle {
 
     /// Puts logical bytes from `address`; `None` where they would leave the memory.
     pub fn write(self, memory: &mut [u8], address: u64, mut bytes: &[u8]) -> Option<()> {
+        if let Some(start) = self.piece(address, bytes.len() as u64) {
+            let range = range(memory, start, bytes.len() as u64)?;
+            memory[range].copy_from_slice(bytes);
+            return Some(());
+        }
         for (start, size) in self.pieces(address, bytes.len() as u64) {
             let (piece, rest) = bytes.split_at(size as usize);
             let range = range(memory, start, size)?;
@@ -146,6 +186,7 @@ impl Swizzle {
 }
 
 /// The range of `size` bytes from `start`, where it lies inside the memory.
+#[inline]
 fn range(memory: &[u8], start: u64, size: u64) -> Option<Range<usize>> {
     let end = start.checked_add(size)?;
     (end <= memory.len() as u64).then_some(start as usize..end as usize)
@@ -161,6 +202,7 @@ struct Pieces {
 impl Iterator for Pieces {
     type Item = (u64, u64);
 
+    #[inline]
     fn next(&mut self) -> Option<(u64, u64)> {
         if self.left == 0 {
             return None;
@@ -169,10 +211,7 @@ impl Iterator for Pieces {
         let size = if self.swizzle.is_off() {
             self.left
         } else {
-            // Up to the end of the logical row, and up to the point where the rotated row wraps.
-            self.left
-                .min(self.swizzle.row() - self.address % self.swizzle.row())
-                .min(self.swizzle.row() - start % self.swizzle.row())
+            self.left.min(self.swizzle.together(self.address, start))
         };
         self.address += size;
         self.left -= size;

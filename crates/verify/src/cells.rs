@@ -61,7 +61,35 @@ impl Cells {
         mut seen: impl FnMut(u32),
     ) {
         self.mixtures.forget_steps();
-        for (mut low, high) in runs {
+        let mut runs = runs.into_iter();
+        let mut next = runs.next();
+        while let Some((mut low, high)) = next {
+            let number = low / PAGE_BYTES;
+            if is_inside_a_cell((low, high))
+                && let Some(Page::Mixed(cells)) = self.pages.get_mut(&number)
+            {
+                // So are mostly the runs that follow in the page, of cells that are alike.
+                let mut last = None;
+                while let Some((low, high)) = next
+                    && low / PAGE_BYTES == number
+                    && is_inside_a_cell((low, high))
+                {
+                    let cell = &mut cells[(low % PAGE_BYTES) as usize / CELL];
+                    let first = low as usize % CELL;
+                    let bytes = (first, first + (high - low) as usize);
+                    let step = (*cell, bytes);
+                    match last {
+                        Some((known, new)) if known == step => *cell = new,
+                        _ => {
+                            self.mixtures.part(cell, bytes, &change, &mut seen);
+                            last = Some((step, *cell));
+                        }
+                    }
+                    next = runs.next();
+                }
+                continue;
+            }
+            next = runs.next();
             while low < high {
                 let number = low / PAGE_BYTES;
                 let (start, end) = (
@@ -243,6 +271,11 @@ impl Cells {
             None => (0, page_end),
         }
     }
+}
+
+/// Whether a run has bytes, all of one cell.
+fn is_inside_a_cell((low, high): (u64, u64)) -> bool {
+    low < high && low / CELL as u64 == (high - 1) / CELL as u64
 }
 
 /// A bit for each byte of a cell.

@@ -238,6 +238,30 @@ impl Doubt for View<'_, '_> {
         None
     }
 
+    fn each(&self, buffer: BufferId, bytes: Range<u64>, visit: &mut dyn FnMut(Range<u64>)) {
+        let size = self.state.program.buffers.get(buffer).map_or(0, |b| b.size);
+        let (mut start, end) = (bytes.start, bytes.end.min(size));
+        while let Some(found) = self.first(buffer, start..end) {
+            let window = found.start / WINDOW * WINDOW;
+            start = found.end;
+            visit(found);
+            // The window of what was found has been looked at: all else in it is told at once.
+            let place = (window / WINDOW) as usize % SEEN;
+            let seen = self.seen.borrow()[place]
+                .as_ref()
+                .map(|s| s.doubtful.clone());
+            let until = end.min(window.saturating_add(WINDOW));
+            while start < until
+                && let Some(seen) = &seen
+                && let Some(found) = seen.first(start - window..until - window)
+            {
+                start = window + found.end;
+                visit(window + found.start..start);
+            }
+            start = until;
+        }
+    }
+
     fn zero(&self) -> Option<&dyn Zero> {
         let zeros = self.state.zeros.as_ref()?;
         Some(zeros)

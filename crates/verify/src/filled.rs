@@ -40,6 +40,11 @@ impl Filled {
         self.bytes.insert(low, high);
     }
 
+    /// Adds the bytes of some runs.
+    pub(crate) fn extend(&mut self, runs: impl IntoIterator<Item = (u64, u64)>) {
+        self.bytes.extend(runs);
+    }
+
     /// Adds all bytes of an extent, in a buffer of this pitch.
     pub(crate) fn fill(&mut self, extent: Extent, pitch: u64) {
         let is_kept =
@@ -47,7 +52,7 @@ impl Filled {
         let is_one = extent.rows.1 - extent.rows.0 == 1;
         if is_one || !self.rows.as_deref().is_none_or(is_kept) {
             let ranges = extent.ranges(pitch);
-            return ranges.for_each(|(low, high)| self.insert(low, high));
+            return self.extend(ranges);
         }
         let rows = self.rows.get_or_insert_default();
         let columns = rows.columns.entry(extent.rows).or_default();
@@ -79,7 +84,7 @@ impl Filled {
         let rows = self.rows.iter_mut();
         for extent in rows.flat_map(|rows| rows.pending.drain(..)) {
             let ranges = extent.ranges(pitch);
-            ranges.for_each(|(low, high)| self.bytes.insert(low, high));
+            self.bytes.extend(ranges);
         }
         &mut self.bytes
     }

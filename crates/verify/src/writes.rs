@@ -138,9 +138,7 @@ impl<'m> Writes<'m> {
             extents.for_each(|extent| written.fill(*extent, pitch));
         }
         self.runs = total?;
-        for (low, high) in patterns.flat_map(|p| p.runs()) {
-            written.insert(low, high);
-        }
+        written.extend(patterns.flat_map(|p| p.runs()));
         Ok(())
     }
 

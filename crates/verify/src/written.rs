@@ -45,6 +45,19 @@ impl Written {
         }
     }
 
+    /// Adds the bytes of some runs.
+    pub(crate) fn extend(&mut self, runs: impl IntoIterator<Item = (u64, u64)>) {
+        let mut runs = runs.into_iter();
+        while let Written::Few(_) = self
+            && let Some((low, high)) = runs.next()
+        {
+            self.insert(low, high);
+        }
+        if let Written::Many(pages) = self {
+            pages.extend(runs);
+        }
+    }
+
     /// The first byte from `low` to before `high` that is not in the set.
     pub(crate) fn first_missing(&self, low: u64, high: u64) -> Option<u64> {
         match self {
@@ -120,6 +133,33 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
+    /// Adds the bytes of some runs.
+    fn extend(&mut self, mut runs: impl Iterator<Item = (u64, u64)>) {
+        let mut next = runs.next();
+        while let Some((low, high)) = next {
+            let page = low / PAGE;
+            // Mostly runs that follow each other are a few bytes each of one page.
+            if is_part_of(page, (low, high))
+                && let Some(bits) = self.partial.get_mut(&page)
+            {
+                let mut is_full = false;
+                while let Some((low, high)) = next
+                    && is_part_of(page, (low, high))
+                {
+                    let first = (low % PAGE) as usize;
+                    is_full |= mark(bits, first, first + (high - low) as usize);
+                    next = runs.next();
+                }
+                if is_full {
+                    self.fill(page, page + 1);
+                }
+                continue;
+            }
+            self.insert(low, high);
+            next = runs.next();
+        }
+    }
+
     /// Adds the bytes from `low` to before `high`.
     fn insert(&mut self, low: u64, high: u64) {
         let mut at = low;
@@ -240,6 +280,11 @@ impl Pages {
     }
 }
 
+/// Whether a run has bytes, and they are some of those of a page.
+fn is_part_of(page: u64, (low, high): (u64, u64)) -> bool {
+    low < high && low / PAGE == page && (high - 1) / PAGE == page && high - low < PAGE
+}
+
 /// Adds bytes of a page; whether all of them are in the set now.
 fn mark(bits: &mut [u64; WORDS], first: usize, last: usize) -> bool {
     let mut is_full = true;
@@ -283,6 +328,9 @@ mod tests {
         fn agrees_with_a_flag_for_each_byte(writes in prop::collection::vec((0u64..12_000, prop_oneof![1u64..100, 1u64..5000]), 0..24), read in (0u64..12_000, 1u64..6000)) {
             let mut written = Written::default();
             let mut flags = vec![false; 20_000];
+            let runs: Vec<(u64, u64)> = writes.iter().map(|(start, size)| (*start, start + size)).collect();
+            let mut together = Written::default();
+            together.extend(runs);
             for (start, size) in writes {
                 written.insert(start, start + size);
                 flags[start as usize..(start + size) as usize].fill(true);
@@ -290,6 +338,7 @@ mod tests {
             let (low, high) = (read.0, read.0 + read.1);
             let missing = (low..high).find(|byte| !flags[*byte as usize]);
             prop_assert_eq!(written.first_missing(low, high), missing);
+            prop_assert_eq!(together.first_missing(low, high), missing);
             if let Some(missing) = missing {
                 let end = (missing..high).find(|byte| flags[*byte as usize]).unwrap_or(high);
                 prop_assert_eq!(written.gap_end(missing, high), end);

@@ -181,6 +181,10 @@ impl Tensor {
         out: &mut [T],
     ) -> Option<Result<(), Fault>> {
         let (bits, size) = (self.format.bits(), self.bytes(out.len()));
+        if let Some(start) = self.swizzle.piece(address, size) {
+            let bytes = tile.get(start as usize..)?.get(..size as usize)?;
+            return Some(self.decode(bytes, out));
+        }
         if !(address * 8).is_multiple_of(bits) {
             let mut scratch = Vec::new();
             let bytes = self.swizzle.read(tile, address, size, &mut scratch)?;

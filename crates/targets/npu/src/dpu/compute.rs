@@ -14,6 +14,9 @@ use chipless_model::Fault;
 /// Weights that are held dense at a time; channels beyond are done in groups. More than the memory of a tile holds.
 const DENSE_WEIGHTS: usize = 4 << 20;
 
+/// Inputs that are looked through together for what has to be hidden.
+const HIDDEN_BLOCK: usize = 1024;
+
 impl Workload {
     /// The sums of the box, `[y][x][k]`, on top of what the accumulators hold.
     pub(super) fn sums<T: Shelved>(
@@ -201,16 +204,23 @@ impl Workload {
     /// Takes out of the input of a sparse convolution what would turn the zero of an absent weight into a NaN: whatever
     /// stands behind absent weights contributes nothing, garbage included. It comes back weight by weight.
     fn hide<T: Element>(&self, input: &mut [T]) -> Vec<(usize, T)> {
+        let mut hidden = Vec::new();
         if self.weights.dense {
-            return Vec::new();
+            return hidden;
         }
-        let hidden = input
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, value)| !value.is_finite());
+        for (number, block) in input.chunks_mut(HIDDEN_BLOCK).enumerate() {
+            // Mostly there are none: to see that takes a few instructions for many numbers.
+            if T::are_finite(block) {
+                continue;
+            }
+            let first = number * HIDDEN_BLOCK;
+            for (index, value) in (first..).zip(block) {
+                if !value.is_finite() {
+                    hidden.push((index, std::mem::take(value)));
+                }
+            }
+        }
         hidden
-            .map(|(index, value)| (index, std::mem::take(value)))
-            .collect()
     }
 
     /// Which of the weights of these channels are stored.

@@ -370,7 +370,9 @@ impl Tensor {
         let mut before = 0;
         for (start, size) in self.swizzle.pieces(address, self.bytes(count)) {
             let (mut at, end) = (start, start + size);
-            while let Some(found) = doubtful(at, end) {
+            while at < end
+                && let Some(found) = doubtful(at, end)
+            {
                 let bytes = before + found.start - start..before + found.end - start;
                 let last = ((bytes.end * 8).div_ceil(bits) as usize).min(count);
                 elements[(bytes.start * 8 / bits) as usize..last].fill(true);

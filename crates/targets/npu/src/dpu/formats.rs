@@ -53,6 +53,9 @@ pub(super) trait Element:
 
     /// Whether the product with zero is zero.
     fn is_finite(self) -> bool;
+
+    /// Whether that is so of all of them.
+    fn are_finite(values: &[Self]) -> bool;
 }
 
 impl Element for f32 {
@@ -82,6 +85,18 @@ impl Element for f32 {
 
     fn is_finite(self) -> bool {
         f32::is_finite(self)
+    }
+
+    fn are_finite(values: &[f32]) -> bool {
+        // Those of infinities are the largest bits but for those of NaNs.
+        let mut largest = 0;
+        let found = &mut largest;
+        wide(move || {
+            for value in values {
+                *found = value.abs().to_bits().max(*found);
+            }
+        });
+        largest < f32::INFINITY.to_bits()
     }
 }
 
@@ -113,6 +128,10 @@ impl Element for i16 {
     }
 
     fn is_finite(self) -> bool {
+        true
+    }
+
+    fn are_finite(_: &[i16]) -> bool {
         true
     }
 }

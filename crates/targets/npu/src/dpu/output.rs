@@ -330,9 +330,11 @@ impl Output {
                 let row = &bytes[(o - outer.of(self.begin)) * row..][..row];
                 let part = &row[first * run..][..destination.middle.len() * run];
                 let length = if touching { part.len() } else { run };
-                for (m, run) in destination.middle.clone().zip(part.chunks_exact(length)) {
+                let start = self.address(&destination, o, destination.middle.start) as u64;
+                let places = (0..).map(|m| start + m * self.middle_pitch() as u64);
+                for (place, run) in places.zip(part.chunks_exact(length)) {
                     self.swizzle
-                        .write(memory, self.address(&destination, o, m) as u64, run)
+                        .write(memory, place, run)
                         .ok_or_else(|| Fault::program(format!("output: leaves tile {tile}")))?;
                 }
             }

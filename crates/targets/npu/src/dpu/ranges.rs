@@ -60,13 +60,12 @@ impl Ranges {
             ranges.push((address, size));
             return;
         }
-        let start = self.swizzle.physical(address);
         // Many are a few bytes of one row, in one piece.
-        let row = self.swizzle.row();
-        if address % row + size <= row && start % row + size <= row {
+        if let Some(start) = self.swizzle.piece(address, size) {
             ranges.push((start, size));
             return;
         }
+        let row = self.swizzle.row();
         let (first, last) = (address.div_ceil(row) * row, end / row * row);
         if first >= last {
             ranges.extend(self.swizzle.pieces(address, size));

@@ -124,13 +124,14 @@ impl Kernel for Transfer<'_> {
         if self.destinations.is_empty() {
             return Dependence::Control;
         }
-        let (before, after) = conversion.map_or((8, 8), |(a, b)| (a.bits(), b.bits()));
         let mut written = Pieces::new(&self.destinations);
-        let find = |bytes| doubtful.first(buffer, bytes);
-        pieces::found(from, &find, &mut |found| {
-            let element = |byte: u64| byte * 8 / before;
-            let (first, last) = (element(found.start), element(found.end - 1));
-            let bytes = first * after / 8..((last + 1) * after).div_ceil(8);
+        let each = |bytes, visit: &mut dyn FnMut(_)| doubtful.each(buffer, bytes, visit);
+        pieces::found(from, &each, &mut |found| {
+            let bytes = conversion.map_or(found.clone(), |(before, after)| {
+                let element = |byte: u64| byte * 8 / before.bits();
+                let (first, last) = (element(found.start), element(found.end - 1));
+                first * after.bits() / 8..((last + 1) * after.bits()).div_ceil(8)
+            });
             written.add(bytes, visit);
         });
         written.flush(visit);
@@ -148,8 +149,8 @@ impl Kernel for Transfer<'_> {
             let (first, end) = ((low * 8).div_ceil(before), high * 8 / before);
             pieces.add((first * after).div_ceil(8)..end * after / 8, visit);
         };
-        let find = |bytes| zero.first_other(*buffer, bytes);
-        pieces::missed(from, &find, &mut |zeros| written(zeros.start, zeros.end));
+        let each = |bytes, visit: &mut dyn FnMut(_)| zero.each_other(*buffer, bytes, visit);
+        pieces::missed(from, &each, &mut |zeros| written(zeros.start, zeros.end));
         pieces.flush(visit);
     }
 

@@ -1,27 +1,25 @@
 //! Bytes in the order in which a task reads or writes them, its stream, and where they stand.
 
 use chipless_model::access::Runs;
-use chipless_model::{BufferId, Pattern};
+use chipless_model::{BufferId, Loop, Pattern};
 use std::ops::Range;
 
-/// The first of some bytes of a buffer that have a property, together with those after it that have it too.
-type First<'f> = &'f dyn Fn(Range<u64>) -> Option<Range<u64>>;
+/// Calls with the runs of some bytes of a buffer that have a property, in order.
+pub(super) type Each<'f> = &'f dyn Fn(Range<u64>, &mut dyn FnMut(Range<u64>));
 
-/// Calls with the bytes of a pattern's stream that `first` finds, in order.
-pub(super) fn found(pattern: &Pattern, first: First<'_>, visit: &mut dyn FnMut(Range<u64>)) {
+/// Calls with the bytes of a pattern's stream that `each` finds, in order.
+pub(super) fn found(pattern: &Pattern, each: Each<'_>, visit: &mut dyn FnMut(Range<u64>)) {
     let mut streamed = 0;
     for start in pattern.runs() {
-        let (mut at, end) = (start, start + pattern.run);
-        while let Some(found) = first(at..end) {
-            at = found.end;
+        each(start..start + pattern.run, &mut |found| {
             visit(streamed + found.start - start..streamed + found.end - start);
-        }
+        });
         streamed += pattern.run;
     }
 }
 
 /// Calls with the other bytes of the stream, in order.
-pub(super) fn missed(pattern: &Pattern, first: First<'_>, visit: &mut dyn FnMut(Range<u64>)) {
+pub(super) fn missed(pattern: &Pattern, each: Each<'_>, visit: &mut dyn FnMut(Range<u64>)) {
     let mut at = 0;
     let mut until = |end: u64, next: u64| {
         if at < end {
@@ -29,7 +27,7 @@ pub(super) fn missed(pattern: &Pattern, first: First<'_>, visit: &mut dyn FnMut(
         }
         at = next;
     };
-    found(pattern, first, &mut |found| until(found.start, found.end));
+    found(pattern, each, &mut |found| until(found.start, found.end));
     let end = pattern.bytes().unwrap_or(0);
     until(end, end);
 }
@@ -49,6 +47,47 @@ struct Destination<'d> {
     rest: Runs<'d>,
     /// Where in the stream the run starts that was reached, and where in the buffer.
     reached: Option<(u64, u64)>,
+    /// Pieces that have been found and not been told yet.
+    series: Series,
+}
+
+/// Pieces of one size, each as far from the one before: what pads the rows of a tensor, for example.
+#[derive(Default)]
+struct Series {
+    start: u64,
+    size: u64,
+    stride: u64,
+    count: u64,
+}
+
+impl Series {
+    /// Adds a piece; what it does not continue is returned.
+    fn add(&mut self, start: u64, size: u64) -> Option<Pattern> {
+        if self.count > 0 && self.size == size {
+            if self.count == 1 && start > self.start {
+                self.stride = start - self.start;
+            }
+            if start == self.start + self.count * self.stride {
+                self.count += 1;
+                return None;
+            }
+        }
+        let before = self.take();
+        (self.start, self.size, self.count) = (start, size, 1);
+        before
+    }
+
+    /// All of it, of which nothing stays.
+    fn take(&mut self) -> Option<Pattern> {
+        let Series {
+            start,
+            size,
+            stride,
+            count,
+        } = std::mem::take(self);
+        let stride = stride as i64;
+        (count > 0).then(|| Pattern::new(start, size, [Loop { count, stride }]))
+    }
 }
 
 impl<'d> Pieces<'d> {
@@ -60,6 +99,7 @@ impl<'d> Pieces<'d> {
                 run: pattern.run,
                 reached: rest.next().map(|start| (0, start)),
                 rest,
+                series: Series::default(),
             }
         };
         Pieces {
@@ -73,21 +113,31 @@ impl<'d> Pieces<'d> {
         if bytes.start <= self.next.end {
             self.next.end = self.next.end.max(bytes.end);
         } else {
-            self.flush(visit);
+            self.find(visit);
             self.next = bytes;
         }
     }
 
-    /// Calls with what has been added last.
-    pub(super) fn flush(&mut self, visit: &mut dyn FnMut(BufferId, Pattern)) {
+    /// Looks for where the destinations have what comes next.
+    fn find(&mut self, visit: &mut dyn FnMut(BufferId, Pattern)) {
         for destination in &mut self.destinations {
             destination.pieces(self.next.clone(), visit);
+        }
+    }
+
+    /// Calls with all that has been added and not been told.
+    pub(super) fn flush(&mut self, visit: &mut dyn FnMut(BufferId, Pattern)) {
+        self.find(visit);
+        for destination in &mut self.destinations {
+            if let Some(pieces) = destination.series.take() {
+                visit(destination.buffer, pieces);
+            }
         }
     }
 }
 
 impl Destination<'_> {
-    /// Calls with the pieces that hold these bytes of the stream, as far as the pattern has them.
+    /// Finds the pieces that hold these bytes of the stream, as far as the pattern has them, and calls with those that they do not continue.
     fn pieces(&mut self, bytes: Range<u64>, visit: &mut dyn FnMut(BufferId, Pattern)) {
         let Range { start: mut at, end } = bytes;
         while at < end
@@ -96,12 +146,44 @@ impl Destination<'_> {
             let next = first + self.run;
             if at < next {
                 let size = end.min(next) - at;
-                visit(self.buffer, Pattern::contiguous(start + at - first, size));
+                if let Some(pieces) = self.series.add(start + at - first, size) {
+                    visit(self.buffer, pieces);
+                }
                 at += size;
             }
             if at >= next {
                 self.reached = self.rest.next().map(|start| (next, start));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// Pieces at one distance are told as one pattern: of the same bytes.
+        #[test]
+        fn pieces_are_told_wherever_the_destinations_have_them(run in 1u64..9, gap in 0u64..5, count in 1u64..40, steps in prop::collection::vec((0u64..6, 1u64..9), 0..30)) {
+            let stride = (run + gap) as i64;
+            let to = Pattern::new(1000, run, [Loop { count, stride }]);
+            let destinations = [(BufferId::from_raw(0), to)];
+            let (mut pieces, mut told, mut want) = (Pieces::new(&destinations), BTreeSet::new(), BTreeSet::new());
+            let mut visit = |_, pattern: Pattern| {
+                told.extend(pattern.runs().flat_map(|start| start..start + pattern.run));
+            };
+            let mut at = 0;
+            for (skip, size) in steps {
+                let bytes = at + skip..at + skip + size;
+                at = bytes.end;
+                want.extend(bytes.clone().filter_map(|byte| destinations[0].1.offset_of(byte)));
+                pieces.add(bytes, &mut visit);
+            }
+            pieces.flush(&mut visit);
+            prop_assert_eq!(told, want);
         }
     }
 }

@@ -5,6 +5,7 @@ use super::pieces::{self, Pieces};
 use super::{Cmx, Descriptors};
 use crate::address;
 use crate::shave::{self, Operation, TensorRef, Values};
+use chipless_kernels::room::Room;
 use chipless_kernels::{cast, strided};
 use chipless_model::{
     Access, BufferId, Dependence, Direction, Doubt, ElementType, Fault, Kernel, Kind, Pattern,
@@ -144,8 +145,8 @@ impl Kernel for Invocation<'_> {
         }
         let in_doubt = |tensor: &TensorRef, visit: &mut dyn FnMut(Range<u64>)| {
             if let Some((buffer, pattern)) = self.place(tensor) {
-                let first = |bytes| doubtful.first(buffer, bytes);
-                elements_found(tensor, &pattern, &first, visit);
+                let each = |bytes, visit: &mut dyn FnMut(_)| doubtful.each(buffer, bytes, visit);
+                elements_found(tensor, &pattern, &each, visit);
             }
         };
         let Some(dependent) = shave::dependent_elements(invocation, &in_doubt) else {
@@ -166,8 +167,8 @@ impl Kernel for Invocation<'_> {
             let Some((buffer, pattern)) = self.place(tensor) else {
                 return visit(0..tensor.shape.elements());
             };
-            let first = |bytes| zero.first_other(buffer, bytes);
-            elements_found(tensor, &pattern, &first, visit);
+            let each = |bytes, visit: &mut dyn FnMut(_)| zero.each_other(buffer, bytes, visit);
+            elements_found(tensor, &pattern, &each, visit);
         };
         let has_zero = |tensor: &TensorRef| {
             self.place(tensor).is_some_and(|(buffer, pattern)| {
@@ -373,8 +374,9 @@ impl Invocation<'_> {
         if (from.bytes(), to.bytes()) != (size, size) {
             return Ok(false);
         }
-        let mut bytes = Vec::new();
-        strided::gather(storage.bytes(buffer), &from, &mut bytes).map_err(fault)?;
+        let mut bytes = Room::take(from.bytes().unwrap_or(0) as usize);
+        let packed = Pattern::contiguous(0, bytes.len() as u64);
+        strided::copy(storage.bytes(buffer), &from, &mut bytes, &packed).map_err(fault)?;
         function.replace(&mut bytes).map_err(fault)?;
         strided::scatter(&bytes, storage.bytes_mut(other), &to).map_err(fault)?;
         self.store_sizes(storage, output)?;
@@ -449,15 +451,15 @@ fn bytes_of_an_element(tensor: &TensorRef) -> u64 {
     tensor.shape.element.bits().div_ceil(8)
 }
 
-/// Calls with the elements of a tensor in whose bytes `first` finds something, in order.
+/// Calls with the elements of a tensor in whose bytes `each` finds something, in order.
 fn elements_found(
     tensor: &TensorRef,
     pattern: &Pattern,
-    first: &dyn Fn(Range<u64>) -> Option<Range<u64>>,
+    each: pieces::Each<'_>,
     visit: &mut dyn FnMut(Range<u64>),
 ) {
     let size = bytes_of_an_element(tensor);
-    pieces::found(pattern, first, &mut |bytes| {
+    pieces::found(pattern, each, &mut |bytes| {
         visit(bytes.start / size..bytes.end.div_ceil(size));
     });
 }

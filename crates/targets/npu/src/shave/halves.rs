@@ -10,14 +10,14 @@ use std::cell::RefCell;
 /// Functions whose values a thread keeps.
 const KEPT: usize = 16;
 
-/// A value that has not been computed.
-const UNKNOWN: u32 = u32::MAX;
+/// A value that has not been computed: the bits of a NaN. Where a function gives just that, it is computed each time.
+const UNKNOWN: u16 = u16::MAX;
 
 /// The values of a function by the bits of its argument.
 struct Table {
     /// The operation and its scalars, as they are printed: so that zeros of either sign differ.
     function: String,
-    values: Vec<u32>,
+    values: Vec<u16>,
 }
 
 thread_local! {
@@ -47,27 +47,38 @@ impl HalfFunction {
         })
     }
 
+    /// Its value for a half, which is kept. Rare beside those that are known: apart from these, their loop stays short.
+    #[cold]
+    fn compute(&self, half: [u8; 2], values: &mut [u16]) -> Result<u16, Error> {
+        let (mut x, mut y) = ([0.0], [0; 2]);
+        decode_f32(ElementType::Float16, &half, &mut x)?;
+        let result = [(self.function)(x[0])];
+        encode_f32(ElementType::Float16, &result, Rounding::NearestEven, &mut y)?;
+        let value = u16::from_le_bytes(y);
+        values[usize::from(u16::from_le_bytes(half))] = value;
+        Ok(value)
+    }
+
     /// Replaces halves, as they are stored, by its values.
-    pub(crate) fn replace(self, halves: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn replace(&self, halves: &mut [u8]) -> Result<(), Error> {
         TABLES.with_borrow_mut(|tables| {
             let found = tables.iter().position(|table| table.function == self.name);
             let mut table = found.map_or_else(
                 || Table {
-                    function: self.name,
+                    function: self.name.clone(),
                     values: vec![UNKNOWN; 1 << 16],
                 },
                 |found| tables.remove(found),
             );
+            let values = &mut table.values;
             for half in halves.as_chunks_mut::<2>().0 {
-                let value = &mut table.values[usize::from(u16::from_le_bytes(*half))];
-                if *value == UNKNOWN {
-                    let (mut x, mut y) = ([0.0], [0; 2]);
-                    decode_f32(ElementType::Float16, half, &mut x)?;
-                    let result = [(self.function)(x[0])];
-                    encode_f32(ElementType::Float16, &result, Rounding::NearestEven, &mut y)?;
-                    *value = u16::from_le_bytes(y).into();
-                }
-                *half = (*value as u16).to_le_bytes();
+                let known = values[usize::from(u16::from_le_bytes(*half))];
+                let value = if known == UNKNOWN {
+                    self.compute(*half, values)?
+                } else {
+                    known
+                };
+                *half = value.to_le_bytes();
             }
             tables.push(table);
             if tables.len() > KEPT {
