@@ -1,3 +1,3 @@
 #![no_main]
 
-chipless_fuzz::target!(neuron_lower);
+chipless_fuzz::target!(neuron_lower, places);

@@ -1,3 +1,3 @@
 #![no_main]
 
-chipless_fuzz::target!(npu_lower);
+chipless_fuzz::target!(npu_lower, places);

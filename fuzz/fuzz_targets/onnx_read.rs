@@ -1,3 +1,3 @@
 #![no_main]
 
-chipless_fuzz::target!(onnx_read);
+chipless_fuzz::target!(onnx_read, places);

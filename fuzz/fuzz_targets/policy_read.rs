@@ -1,3 +1,3 @@
 #![no_main]
 
-chipless_fuzz::target!(policy_read);
+chipless_fuzz::target!(policy_read, values);

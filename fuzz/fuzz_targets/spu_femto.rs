@@ -1,3 +1,3 @@
 #![no_main]
 
-chipless_fuzz::target!(spu_femto);
+chipless_fuzz::target!(spu_femto, places);

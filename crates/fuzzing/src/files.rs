@@ -1,8 +1,9 @@
 //! Files of no single target: arrays, networks, and what people write: YAML, plans, workloads, trees, machines, assembler text, lists of
 //! allowed findings.
 
+use crate::differential::assembled_again;
 use crate::tally::past_the_reader;
-use crate::targets::{limits, tell};
+use crate::targets::{limits, prove, tell};
 use chipless_schedule::{import, onnx, tree::Tree};
 
 /// Reads a file as an array, and writes it back: it must be the same array.
@@ -117,7 +118,7 @@ pub fn machine_read(bytes: &[u8]) {
     }
 }
 
-/// Reads a file as assembler text, and the NEFF that it makes as a NEFF.
+/// Reads a file as assembler text, and the NEFF that it makes as a NEFF: its listing assembles to the same, and it lowers.
 pub fn neuron_assemble(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
@@ -135,8 +136,13 @@ pub fn neuron_assemble(bytes: &[u8]) {
     match chipless::neuron::Neff::read(&container, &limits) {
         Ok(neff) => {
             tell(&chipless::neuron::lint(&neff, &limits));
-            let mut listing = String::new();
-            _ = chipless::neuron::disassemble(&neff, &mut listing);
+            assembled_again(&neff, &limits);
+            let machine = neff.architecture.machine();
+            let machine = machine.or_else(|| chipless::neuron::machine::Machine::named("trn2"));
+            match chipless::neuron::lower(&neff, &machine.expect("it comes along"), &limits) {
+                Ok(lowered) => prove(&lowered.program),
+                Err(finding) => tell(&[*finding]),
+            }
         }
         Err(finding) => tell(&[*finding]),
     }

@@ -308,7 +308,8 @@ fn machine_read() {
 
 #[test]
 fn neuron_assemble() {
-    let files = ["ring", "early_read"].map(|name| fixture(&format!("broken/{name}.asm")));
+    let mut files = corpus("neuron", "program.asm");
+    files.extend(["ring", "early_read"].map(|name| fixture(&format!("broken/{name}.asm"))));
     smoke_with(&files, 2000, mutate_text, chipless_fuzzing::neuron_assemble);
 }
 
@@ -316,4 +317,66 @@ fn neuron_assemble() {
 fn policy_read() {
     let list = b"unsatisfiable a.blob  # the vendor's runtime\nmissing-kernel-* *.neff # judged\n";
     smoke(&[list.to_vec()], 2000, chipless_fuzzing::policy_read);
+}
+
+#[test]
+fn npu_run() {
+    let files = [
+        fixture("npu/convert_f32_f16/program.blob"),
+        fixture("npu/add_3720/program.blob"),
+    ];
+    smoke(&files, 100, chipless_fuzzing::npu_run);
+}
+
+#[test]
+fn neuron_run() {
+    smoke(
+        &corpus("neuron", "program.neff"),
+        400,
+        chipless_fuzzing::neuron_run,
+    );
+}
+
+#[test]
+fn dsa_run() {
+    smoke_with(
+        &folder("dsa", "dfg"),
+        1000,
+        mutate_text,
+        chipless_fuzzing::dsa_run,
+    );
+}
+
+#[test]
+fn spu_run() {
+    let mut files = corpus("spu", "plan.json");
+    files.extend(corpus("spu", "model.pt"));
+    smoke_with(&files, 200, mutate_text, chipless_fuzzing::spu_run);
+}
+
+#[test]
+fn gemini_network() {
+    let names = ["set", "set_address", "ir_tiling"];
+    let files = names.map(|name| fixture(&format!("gemini/{name}.json")));
+    smoke_with(&files, 2000, mutate_text, chipless_fuzzing::gemini_network);
+}
+
+/// Whatever the bytes, the verifier and all interleavings agree.
+#[test]
+fn brute_force() {
+    let mut random = Random(SplitMix64(3));
+    for _ in 0..4000 {
+        let size = 10 + random.below(90);
+        let bytes: Vec<u8> = (0..size).map(|_| random.next() as u8).collect();
+        chipless_fuzzing::brute_force(&bytes);
+    }
+}
+
+#[test]
+fn neuron_round_trip() {
+    smoke(
+        &corpus("neuron", "program.neff"),
+        400,
+        chipless_fuzzing::neuron_round_trip,
+    );
 }

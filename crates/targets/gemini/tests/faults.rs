@@ -176,6 +176,11 @@ const FAULTS: &[Fault] = &[
     ("gemini-layer-time", |s| {
         with(s, |w| w["layer_type"] == "pe")["time"] = json!(100_000_000);
     }),
+    // All weights of a layer have the same input channels; a part of them lies inside, and cannot be computed with.
+    ("gemini-layer-weight", |s| {
+        with(s, |w| w["layer_type"] == "pe" && w["weight"].is_object())["weight"]["upper"][2] =
+            json!(0);
+    }),
     ("gemini-layer-unit", |s| {
         with(s, |w| w["layer_type"] == "vp")["layer_type"] = json!("pe");
     }),

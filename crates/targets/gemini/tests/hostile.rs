@@ -169,3 +169,25 @@ fn wrong_numbers_anywhere() {
         }
     }
 }
+
+#[test]
+fn a_box_of_more_bits_than_numbers_count_is_a_finding() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../fixtures/gemini/set.json"
+    );
+    let text = std::fs::read_to_string(path).expect("a fixture");
+    let mut schedule: Value = serde_json::from_str(&text).expect("JSON");
+    for pointer in ["/1/0/workload/1", "/1/0/buffer/1/source/0/upper"] {
+        let upper = schedule.pointer_mut(pointer).expect("a box");
+        *upper = json!([u32::MAX, u32::MAX, 3, 3]);
+    }
+    let text = schedule.to_string();
+    let limits = Limits::default();
+    let schedule = Schedule::read(&text).expect("a schedule");
+    let findings =
+        chipless_gemini::lint(&schedule, &text, chipless_gemini::Given::default(), &limits);
+    let said =
+        |finding: &chipless_model::Finding| finding.message.contains("18446744073709551615 bits");
+    assert!(findings.iter().any(said), "{findings:?}");
+}

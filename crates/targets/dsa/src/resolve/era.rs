@@ -29,13 +29,17 @@ fn any_expression<'f, 'a>(
     false
 }
 
-pub(super) fn slices_by_width(file: &File<'_>) -> bool {
+pub(super) fn any_slice(file: &File<'_>, found: impl Fn(u64, u64) -> bool) -> bool {
     any_expression(file, &mut |expression| match expression {
         Expression::Terms(terms) => terms
             .iter()
-            .any(|term| matches!(term, Term::Slice(_, first, second, _) if first > second)),
+            .any(|term| matches!(term, Term::Slice(_, first, second, _) if found(*first, *second))),
         Expression::Call(_) => false,
     })
+}
+
+pub(super) fn slices_by_width(file: &File<'_>) -> bool {
+    any_slice(file, |first, second| first > second)
 }
 
 pub(super) fn era(file: &File<'_>) -> Era {

@@ -19,7 +19,7 @@ use crate::rules::{Findings, closest, syntax};
 use crate::syntax::ast::{self, Direction, File, Lanes, Name, StatementKind};
 use crate::syntax::{Lines, Span};
 use chipless_model::{Finding, Limits, Rule};
-use era::{era, slices_by_width};
+use era::{any_slice, era, slices_by_width};
 use index_vec::IndexVec;
 use smallvec::{SmallVec, smallvec};
 use std::collections::{HashMap, HashSet};
@@ -43,6 +43,8 @@ pub(crate) struct Spelling<'a> {
     pub(crate) names: HashMap<&'a str, String>,
     /// Whether slices are `v:width:index`.
     pub(crate) slices_by_width: bool,
+    /// Whether one of them has no bits that could be written. It keeps the file in the older form, so that the others must keep it, too.
+    pub(crate) slices_stay: bool,
 }
 
 impl Spelling<'_> {
@@ -75,10 +77,14 @@ pub(crate) fn resolve<'a>(
         edges: IndexVec::new(),
         tasks: Vec::new(),
     };
-    let spelling = Spelling {
+    let mut spelling = Spelling {
         names: HashMap::new(),
         slices_by_width: slices_by_width(file),
+        slices_stay: false,
     };
+    spelling.slices_stay = any_slice(file, |first, second| {
+        spelling.slice(first, second).is_none()
+    });
     let most_values = limits.declarations.min(limits.memory_bytes / VALUE_BYTES);
     let most_edges = limits.transfers.min(limits.memory_bytes / EDGE_BYTES);
     let mut resolver = Resolver {

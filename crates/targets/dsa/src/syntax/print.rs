@@ -228,9 +228,9 @@ impl Printer<'_, '_> {
             Term::Name(name) => self.name(name),
             Term::Slice(name, first, second, _) => {
                 self.name(name);
-                let (low, high) = self
-                    .spelling
-                    .slice(first, second)
+                let bits = self.spelling.slice(first, second);
+                let (low, high) = bits
+                    .filter(|_| !self.spelling.slices_stay)
                     .unwrap_or((first, second));
                 let _ = write!(self.out, ":{low}:{high}");
             }

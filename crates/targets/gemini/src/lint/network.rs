@@ -109,11 +109,21 @@ fn one(
         let kernel = shape.iter().skip(2).copied().fold(1, u64::saturating_mul);
         if let [k, c, ..] = *shape
             && let Some(all) = whole(&[1, k, c, kernel])
-            && !all.contains(&weight.bounds)
         {
-            findings.report(&rules::LAYER_WEIGHT, weight.at, || {
-                format!("expected weights inside {all}, found {}", weight.bounds)
+            let bounds = &weight.bounds;
+            // An output channel takes all weights that the layer has for it.
+            let is_part = (2..4).any(|axis| {
+                [bounds.lower[axis], bounds.upper[axis]] != [all.lower[axis], all.upper[axis]]
             });
+            if !all.contains(bounds) {
+                findings.report(&rules::LAYER_WEIGHT, weight.at, || {
+                    format!("expected weights inside {all}, found {bounds}")
+                });
+            } else if is_part {
+                findings.report(&rules::LAYER_WEIGHT, weight.at, || {
+                    format!("expected all input channels and taps of {all}, found {bounds}")
+                });
+            }
         }
     }
     if let Some(operation) = operation.filter(|_| exact) {

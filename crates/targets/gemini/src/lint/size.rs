@@ -22,9 +22,9 @@ fn ancestor(workload: &Workload, findings: &mut Findings) {
                 findings.report(&rules::SIZE, at, || {
                     format!(
                         "expected {} bits of {what} of shape {:?}, found {}",
-                        want * 8,
+                        want.saturating_mul(8),
                         bounds.shape(),
-                        found * 8
+                        found.saturating_mul(8)
                     )
                 });
             }

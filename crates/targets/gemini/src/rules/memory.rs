@@ -117,8 +117,8 @@ chipless_model::rules! {
         "Convolutions, dense layers and matrix products run on the processing elements (pe), pooling, element-wise layers, quantize, softmax, exp and layer_norm on the vector processor (vp); what only moves data is data transfer (dt)."
         "Check layer_type."
         "Front-end IR files, operation; measured on scheduler output";
-    LAYER_WEIGHT Fault Error Format "gemini-layer-weight" "weights lie outside those of their layer"
-        "The box of the weights is a part of K, C and R times S of the layer."
+    LAYER_WEIGHT Fault Error Format "gemini-layer-weight" "weights are not those of their layer"
+        "The box of the weights is a part of K, and all of C and of R times S, of the layer."
         "Mend the box."
         "Front-end IR files, input_shape";
     LAYER_TIME Fault Error Hardware "gemini-layer-time" "a time that the processing elements cannot have"

@@ -1,0 +1,3 @@
+#![no_main]
+
+chipless_fuzz::target!(npu_run, places);

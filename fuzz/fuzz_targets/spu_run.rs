@@ -1,0 +1,3 @@
+#![no_main]
+
+chipless_fuzz::target!(spu_run, values);
