@@ -160,7 +160,7 @@ fn is_compared(bytes: &[u8]) -> bool {
 /// Every output, its elements in the order C, H, W; nothing where Chipless lacks something. The program of a whole network has its maps in the
 /// order H, W, C.
 fn computed(program: &Program<'_>, is_whole: bool) -> Option<BTreeMap<String, Vec<u8>>> {
-    let mut storage = Storage::new(program, &Limits::default()).ok()?;
+    let mut storage = Storage::new(&program.buffers, &Limits::default()).ok()?;
     let turned = |values: &[u8], rows: usize| -> Vec<u8> {
         let columns = values.len() / rows.max(1);
         (0..columns)
