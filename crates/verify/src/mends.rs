@@ -10,12 +10,16 @@ use chipless_model::{
     Action, Condition, Counter, Finding, PieceId, Program, Signal, Span, Sync, SyncId, SyncKind,
     TaskId, Wait,
 };
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// Findings whose mends are looked for; others of a program that is wrong in many places may follow from them.
 const FINDINGS: usize = 4;
 /// Changes that are tried for one finding.
 const CHANGES: usize = 128;
+/// Tasks of a program beyond which its changes are not tried.
+const LARGEST: usize = 20_000;
 /// Tasks that are verified again for one finding, all changes together.
 const TASKS: usize = 200_000;
 /// Tasks in front of one, in its queue, that may be the place of a wait that is missing.
@@ -62,7 +66,7 @@ struct Tried {
 /// and is the same afterwards.
 pub fn advise(program: &mut Program<'_>, findings: &mut [Finding]) {
     // Which use of a barrier a wait means is noted wait by wait: a change would have to know it.
-    if !program.meant.is_empty() || program.tasks.len() > TASKS {
+    if !program.meant.is_empty() || program.tasks.len() > LARGEST {
         return;
     }
     let before = signature(program);
@@ -305,17 +309,19 @@ fn raises(program: &Program<'_>) -> Vec<Raise> {
             }
         }
     }
+    let mut awaited: FxHashMap<SyncId, BTreeSet<i64>> = FxHashMap::default();
+    for wait in &program.waits {
+        if let Condition::AtLeast(n) | Condition::Equal(n) = wait.condition {
+            awaited.entry(wait.sync).or_default().insert(n);
+        }
+    }
     let mut all: Vec<Raise> = of_sync.into_values().flatten().flatten().collect();
     for raise in &mut all {
         let least = raise.value.saturating_sub(raise.amount);
-        raise.is_awaited = program.waits.iter().any(|wait| {
-            wait.sync == raise.sync
-                && match wait.condition {
-                    Condition::AtLeast(n) | Condition::Equal(n) => {
-                        (least + 1..=raise.value).contains(&n)
-                    }
-                    Condition::Lit => true,
-                }
+        let values = awaited.get(&raise.sync);
+        raise.is_awaited = values.is_some_and(|values| {
+            let completed = (Bound::Excluded(least), Bound::Included(raise.value));
+            values.range(completed).next().is_some()
         });
     }
     all
@@ -519,7 +525,8 @@ fn outcome(tried: &Tried, before: &Signature) -> String {
 fn deadlock(program: &mut Program<'_>, finding: &Finding, before: &Signature) -> Advice {
     let raises = raises(program);
     let waiting = tasks_of(program, finding);
-    let unheard: Vec<Raise> = raises.iter().filter(|r| !r.is_awaited).copied().collect();
+    let unheard = raises.iter().filter(|raise| !raise.is_awaited);
+    let unheard: Vec<Raise> = unheard.take(GIVERS).copied().collect();
     let (mut replaced, mut instead, mut lowered) = (vec![], vec![], vec![]);
     let (mut given, mut removed) = (vec![], vec![]);
     for task in &waiting {
@@ -600,11 +607,11 @@ fn other_signals(program: &Program<'_>, raises: &[Raise], task: TaskId, old: &Wa
     let mut others: Vec<(TaskId, SyncId)> = given
         .filter(|(_, of)| *of != sync && is_counter(*of))
         .collect();
-    others.sort_by_key(|(giver, of)| {
-        let mut known = raises.iter();
-        let known = known.find(|raise| (raise.task, raise.sync) == (*giver, *of));
-        known.map(|raise| raise.is_awaited)
-    });
+    let known: FxHashMap<(TaskId, SyncId), bool> = raises
+        .iter()
+        .map(|raise| ((raise.task, raise.sync), raise.is_awaited))
+        .collect();
+    others.sort_by_key(|of| known.get(of).copied());
     others.truncate(GIVERS);
     others
         .into_iter()
