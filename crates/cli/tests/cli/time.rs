@@ -196,7 +196,7 @@ fn a_program_is_timed_as_if_it_were_compiled_otherwise() {
         (four, "precision=fp8", "expected precision=int8, found"),
         (
             four,
-            "without=conv",
+            "without=banana",
             "Its tasks have no layers: compile it with PERF_COUNT=YES",
         ),
         (
