@@ -182,6 +182,10 @@ fn computed(program: &Program<'_>, is_whole: bool) -> Option<BTreeMap<String, Ve
     );
     match outcome.end {
         Err(Stop::Fault { fault, .. }) if fault.unsupported => return None,
+        // Open: only lowering knows which weights an earlier workload has left in the buffer, so that the checks miss some that are nowhere.
+        Err(Stop::Fault { fault, .. }) if fault.message == "its weights are in no buffer" => {
+            return None;
+        }
         end => assert_eq!(end, Ok(()), "without errors, and it stops"),
     }
     let outputs = program.interface.outputs.iter().map(|port| {

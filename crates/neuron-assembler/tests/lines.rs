@@ -64,7 +64,7 @@ fn instructions_transfers_and_declarations_of_every_fixture_are_found() {
         }
     }
     assert!(
-        instructions > 300 && transfers > 20 && variables > 100,
+        instructions > 150 && transfers > 20 && variables > 100,
         "{instructions} {transfers} {variables}"
     );
 }
