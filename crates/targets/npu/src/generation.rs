@@ -32,7 +32,7 @@ impl Platform {
         }
     }
 
-    /// Frequency in MHz of the timer in which [`PerformanceMetrics`] count, and the DPU clock at which the compiler
+    /// Frequency in MHz of the timer in which `PerformanceMetrics` count, and the DPU clock at which the compiler
     /// states its own estimate. Found by comparing both in compiled programs.
     pub const fn clocks(self) -> Option<(f64, f64)> {
         match self {
