@@ -55,8 +55,15 @@ pub fn open_as<'f>(
 
 /// The target of a file, all of whose options it has.
 fn target_of(name: &str, bytes: &[u8], options: &Options) -> Result<&'static dyn Target, Failure> {
-    if let Some(found) = foreign::machine(bytes) {
-        return Err(Failure::unreadable(name, expected(&found)));
+    let refused = || {
+        let finding = unknown(name, bytes);
+        let advice = finding
+            .hint
+            .map_or_else(String::new, |hint| format!(". {hint}"));
+        Failure::unreadable(name, finding.message + &advice)
+    };
+    if foreign::machine(bytes).is_some() {
+        return Err(refused());
     }
     let owners: Vec<&'static str> = options.owners();
     // An option that a single target has says whose a file is that does not say so itself.
@@ -64,11 +71,7 @@ fn target_of(name: &str, bytes: &[u8], options: &Options) -> Result<&'static dyn
         [owner] => targets::target(owner),
         _ => None,
     };
-    let target = recognize(name, bytes).or_else(meant).ok_or_else(|| {
-        let (text, advice) = unknown(name, bytes);
-        let end = if advice.is_empty() { "" } else { ". " };
-        Failure::unreadable(name, format!("{text}{end}{advice}"))
-    })?;
+    let target = recognize(name, bytes).or_else(meant).ok_or_else(refused)?;
     options.fit(target)?;
     Ok(target)
 }
@@ -102,20 +105,28 @@ pub fn kind_of(name: &str, bytes: &[u8]) -> Option<String> {
 }
 
 /// What to say about a file that no target knows, and what to do about it where that is known.
-fn unknown(name: &str, bytes: &[u8]) -> (String, String) {
-    let start: Vec<String> = bytes.iter().take(8).map(|b| format!("{b:02x}")).collect();
+fn unknown(name: &str, bytes: &[u8]) -> Finding {
+    let of = |text: String| rules::UNKNOWN.at(Place::bytes(0, 8), text);
+    if let Some(found) = foreign::machine(bytes) {
+        return of(expected(&found));
+    }
     let is_assembler = Path::new(name).extension().is_some_and(|e| e == "asm");
     if is_assembler && std::str::from_utf8(bytes).is_ok() {
         let packed = Path::new(name).with_extension("neff");
         let advice = format!("Pack it first: `chipless pack {name} {}`", packed.display());
-        return (not_compiled("assembler text of a NEFF"), advice);
+        return of(not_compiled("assembler text of a NEFF")).hint(advice);
     }
-    let found = match foreign::kind(bytes) {
-        Some((kind, advice)) => return (not_compiled(kind), advice.to_owned()),
-        None if start.is_empty() => "an empty file".to_owned(),
-        None => format!("a file that starts with {}", start.join(" ")),
-    };
-    (expected(&found), String::new())
+    match foreign::kind(bytes) {
+        Some((kind, "")) => of(not_compiled(kind)),
+        Some((kind, advice)) => of(not_compiled(kind)).hint(advice),
+        None if bytes.is_empty() => of(expected("an empty file")),
+        None => {
+            let start = bytes.iter().take(8).map(|b| format!("{b:02x}"));
+            let start: Vec<String> = start.collect();
+            let found = format!("a file that starts with {}", start.join(" "));
+            of(expected(&found))
+        }
+    }
 }
 
 /// What to say of a file that is known to be none of a target.
@@ -279,6 +290,13 @@ impl OpenDocument<'_> {
         Ok(lowered)
     }
 
+    /// Puts advice that was tried into what a proof of the program found. The changes are tried on a program of their own.
+    pub fn advise(&self, findings: &mut [Finding]) {
+        if let Ok(mut lowered) = self.lower() {
+            chipless_verify::advise(&mut lowered.program, findings);
+        }
+    }
+
     /// What is wrong with the program of the document.
     fn check_program(&self) -> Result<Vec<Finding>, Failure> {
         let mut lowered = match self.lower() {
@@ -342,15 +360,9 @@ pub fn check(name: &str, bytes: &[u8], options: &Options) -> Result<Checked, Fai
     let target = match target_of(name, bytes, options) {
         Ok(target) => target,
         Err(failure) if failure.kind == FailureKind::Misuse => return Err(failure),
-        Err(failure) => {
-            let finding = match unknown(name, bytes) {
-                (text, advice) if !advice.is_empty() && foreign::machine(bytes).is_none() => {
-                    rules::UNKNOWN.at(Place::bytes(0, 8), text).hint(advice)
-                }
-                _ => rules::UNKNOWN.at(Place::bytes(0, 8), failure.message),
-            };
+        Err(_) => {
             return Ok(Checked {
-                findings: vec![finding],
+                findings: vec![unknown(name, bytes)],
                 ..Checked::default()
             });
         }

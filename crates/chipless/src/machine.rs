@@ -228,7 +228,7 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
     Ok(machine.to_string())
 }
 
-/// Keys of the mesh files of `schedule`, and what a run has in their place.
+/// Keys of the mesh files of `schedule`, and what a run has in their place: as `chipless_schedule::emit::replay_machine` makes a machine of a mesh.
 const OF_MESHES: [(&str, &str); 7] = [
     ("clock_hz", "clock_mhz"),
     ("dram.bytes_per_cycle", "dram.bytes_per_second"),

@@ -4,31 +4,17 @@
 //! numpy does not have travel as the array libraries write them: `bfloat16` as `V2` or `u2`, the 8-bit floats as `V1`, `f1` or
 //! `u1`, types of less than a byte unpacked, an element a byte.
 
+mod header;
 mod misfit;
+mod numbers;
+
+use header::{header, name, numpy_type};
+pub use numbers::{Numbers, numbers};
 
 use chipless_kernels::cast::{Rounding, decode_f64, decode_i16, encode_f64, encode_i64};
 use chipless_model::{ElementType, Kind, Port};
-use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
+use npyz::{DType, Endianness, Order, TypeChar, TypeStr, WriterBuilder};
 use std::borrow::Cow;
-
-/// Bytes of a header at most. Those of plain arrays have 128.
-const HEADER_LIMIT: usize = 1 << 16;
-
-/// Brackets within brackets of a header; a structured type within another has six.
-const DEPTH_LIMIT: usize = 8;
-
-/// How numpy knows an element type: kind and bytes.
-fn numpy_type(element: ElementType) -> (TypeChar, u64) {
-    let bytes = (element.bits() / 8).max(1);
-    let kind = match (element, element.kind()) {
-        (ElementType::Bool, _) => TypeChar::Bool,
-        (ElementType::Float64 | ElementType::Float32 | ElementType::Float16, _) => TypeChar::Float,
-        (_, Kind::Float) => TypeChar::RawData,
-        (_, Kind::Signed) => TypeChar::Int,
-        (_, Kind::Unsigned) => TypeChar::Uint,
-    };
-    (kind, bytes)
-}
 
 /// Whether elements of this numpy type hold elements of `element` bit by bit.
 fn accepted(element: ElementType, found: &TypeStr) -> bool {
@@ -169,119 +155,6 @@ fn converted(bytes: &[u8], from: ElementType, to: ElementType) -> Result<Vec<u8>
     Ok(converted)
 }
 
-/// An array of numbers of any type, row by row.
-#[derive(Debug)]
-pub struct Numbers<'b> {
-    /// Dimensions, outermost first.
-    pub shape: Vec<u64>,
-    kind: TypeChar,
-    size: usize,
-    bytes: Cow<'b, [u8]>,
-}
-
-impl Numbers<'_> {
-    /// Whether the elements are integers.
-    pub fn is_integer(&self) -> bool {
-        self.kind != TypeChar::Float
-    }
-
-    /// Integers from element `start` on; reals are cut off.
-    pub fn integers(&self, start: usize, count: usize) -> impl Iterator<Item = i64> {
-        self.elements(start, count).map(|b| {
-            let mut wide = [0; 8];
-            wide[..b.len()].copy_from_slice(b);
-            let value = u64::from_le_bytes(wide);
-            match self.kind {
-                TypeChar::Float => real(b) as i64,
-                TypeChar::Int => (value << (64 - 8 * self.size)) as i64 >> (64 - 8 * self.size),
-                _ => i64::try_from(value).unwrap_or(i64::MAX),
-            }
-        })
-    }
-
-    /// Reals from element `start` on.
-    pub fn reals(&self, start: usize, count: usize) -> impl Iterator<Item = f64> {
-        let integers = self.is_integer();
-        let whole = self
-            .integers(start, if integers { count } else { 0 })
-            .map(|v| v as f64);
-        whole.chain(
-            self.elements(start, if integers { 0 } else { count })
-                .map(real),
-        )
-    }
-
-    fn elements(&self, start: usize, count: usize) -> std::slice::ChunksExact<'_, u8> {
-        let end = (start + count) * self.size;
-        self.bytes
-            .get(start * self.size..end)
-            .unwrap_or_default()
-            .chunks_exact(self.size)
-    }
-}
-
-fn real(bytes: &[u8]) -> f64 {
-    match *bytes {
-        [_, _] => {
-            let mut number = [0.0];
-            let decoded = decode_f64(ElementType::Float16, bytes, &mut number);
-            decoded.map_or(0.0, |()| number[0])
-        }
-        [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
-        [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
-        _ => 0.0,
-    }
-}
-
-/// Reads an array of integers or of reals of 16 to 64 bits, of any shape. The error is what to say after the file's name.
-pub fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
-    let (header, data) = header(file)?;
-    let DType::Plain(found) = header.dtype() else {
-        return Err("expected numbers, found a structured array".to_owned());
-    };
-    let (kind, size) = (found.type_char(), found.size_field() as usize);
-    let known = match kind {
-        TypeChar::Bool => size == 1,
-        TypeChar::Int | TypeChar::Uint => matches!(size, 1 | 2 | 4 | 8),
-        TypeChar::Float => matches!(size, 2 | 4 | 8),
-        _ => false,
-    };
-    if !known {
-        return Err(format!(
-            "expected integers or reals of 16 to 64 bits, found {}: pass x.astype(numpy.float32)",
-            name(&found)
-        ));
-    }
-    let wanted = header
-        .shape()
-        .iter()
-        .try_fold(size as u64, |n, d| n.checked_mul(*d));
-    if wanted != Some(data.len() as u64) {
-        let wanted = wanted.map_or_else(|| "more than 2^64".to_owned(), |n| n.to_string());
-        return Err(format!(
-            "expected {:?}, which is {wanted} bytes, found {} after the header",
-            header.shape(),
-            data.len()
-        ));
-    }
-    if header.order() == Order::Fortran && header.shape().len() > 1 {
-        return Err("expected rows in order (C), found columns (Fortran)".to_owned());
-    }
-    let mut bytes = Cow::Borrowed(data);
-    if found.endianness() == Endianness::Big && size > 1 {
-        bytes
-            .to_mut()
-            .chunks_exact_mut(size)
-            .for_each(<[u8]>::reverse);
-    }
-    Ok(Numbers {
-        shape: header.shape().to_vec(),
-        kind,
-        size,
-        bytes,
-    })
-}
-
 /// The header of a file that holds an array of this type and shape, and whose data follow.
 pub fn write_header(element: ElementType, shape: &[u64]) -> Result<Vec<u8>, String> {
     let (kind, size) = numpy_type(element);
@@ -358,114 +231,6 @@ pub fn reals(file: &[u8]) -> Result<(Vec<u64>, Vec<f64>), String> {
     let mut reals = vec![0.0; bytes.len() / (element.bits() / 8) as usize];
     decode_f64(element, &bytes, &mut reals).map_err(|error| error.to_string())?;
     Ok((shape, reals))
-}
-
-fn header(file: &[u8]) -> Result<(NpyHeader, &[u8]), String> {
-    let not_npy = || {
-        if file.starts_with(b"PK\x03\x04") {
-            return "expected an .npy file, found a zip archive, as .npz files are: take the array out with numpy.save(\"x.npy\", numpy.load(\"FILE.npz\")[\"NAME\"])".to_owned();
-        }
-        if let Some((kind, _)) =
-            crate::foreign::kind(file).filter(|_| !file.starts_with(b"\x93NUMPY"))
-        {
-            return format!("expected an .npy file, found {kind}");
-        }
-        let start: Vec<String> = file.iter().take(8).map(|b| format!("{b:02x}")).collect();
-        format!(
-            "expected an .npy file (93 4e 55 4d 50 59 …), found {}",
-            if start.is_empty() {
-                "no bytes".into()
-            } else {
-                start.join(" ")
-            }
-        )
-    };
-    let rest = file.strip_prefix(b"\x93NUMPY").ok_or_else(not_npy)?;
-    let (length, start) = match *rest {
-        [1, _, a, b, ..] => (usize::from(u16::from_le_bytes([a, b])), 10),
-        [2 | 3, _, a, b, c, d, ..] => (u32::from_le_bytes([a, b, c, d]) as usize, 12),
-        [major, minor, ..] if major > 3 || major == 0 => {
-            return Err(format!(
-                "expected version 1, 2 or 3 of the .npy format, found {major}.{minor}"
-            ));
-        }
-        _ => return Err(not_npy()),
-    };
-    if length > HEADER_LIMIT {
-        return Err(format!(
-            "expected a header of at most {HEADER_LIMIT} bytes, found {length}"
-        ));
-    }
-    let end = start + length;
-    let (head, data) = file
-        .split_at_checked(end)
-        .ok_or_else(|| format!("expected a header of {length} bytes, found the end of the file"))?;
-    // The parser behind tries several forms at each bracket: its time multiplies with each level.
-    let depth = brackets(&head[start..]);
-    if depth > DEPTH_LIMIT {
-        return Err(format!(
-            "expected a header of at most {DEPTH_LIMIT} brackets within brackets, found {depth}"
-        ));
-    }
-    let header = NpyHeader::from_reader(&*known_types(head))
-        .map_err(|error| format!("its header is not one of an .npy file: {error}"))?;
-    Ok((header, data))
-}
-
-/// How deeply the brackets of a header are nested.
-fn brackets(header: &[u8]) -> usize {
-    let (mut depth, mut deepest) = (0usize, 0);
-    for byte in header {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
-}
-
-/// The header with types that only the array libraries know written as raw data of the same size, which numpy knows. The
-/// length stays as it was.
-fn known_types(header: &[u8]) -> Cow<'_, [u8]> {
-    let raw = ElementType::ALL
-        .iter()
-        .filter(|e| numpy_type(**e).0 == TypeChar::RawData);
-    let named = raw.map(|e| {
-        (
-            format!("'{}'", e.name()),
-            if e.bits() == 8 { "'|V1'" } else { "'<V2'" },
-        )
-    });
-    // ml_dtypes writes float8_e5m2 as a float of one byte.
-    for (unknown, known) in [("'<f1'".to_owned(), "'<V1'"), ("'|f1'".to_owned(), "'|V1'")]
-        .into_iter()
-        .chain(named)
-    {
-        if let Some(at) = header
-            .windows(unknown.len())
-            .position(|w| w == unknown.as_bytes())
-        {
-            let mut header = header.to_vec();
-            let padded = format!("{known:width$}", width = unknown.len());
-            header[at..at + unknown.len()].copy_from_slice(padded.as_bytes());
-            return Cow::Owned(header);
-        }
-    }
-    Cow::Borrowed(header)
-}
-
-/// What people call a numpy type.
-fn name(found: &TypeStr) -> String {
-    let bits = found.size_field().saturating_mul(8);
-    match found.type_char() {
-        TypeChar::Bool => "bool".to_owned(),
-        TypeChar::Int => format!("int{bits}"),
-        TypeChar::Uint => format!("uint{bits}"),
-        TypeChar::Float => format!("float{bits}"),
-        _ => format!("type {found}"),
-    }
 }
 
 /// Elements of a Fortran-ordered array, the first index fastest, in the order of rows.

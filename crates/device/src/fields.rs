@@ -4,6 +4,7 @@ use crate::quantity;
 use crate::rules;
 use chipless_model::{Finding, Rule};
 use chipless_yaml::{Node, Span, Value};
+use std::fmt::Display;
 
 /// What reading ends with: the first mistake.
 pub(crate) type Read<T> = Result<T, Box<Finding>>;
@@ -42,14 +43,12 @@ impl<'n> Fields<'n> {
     /// A mapping with any keys.
     pub(crate) fn any(node: &'n Node, what: &str) -> Read<Fields<'n>> {
         let Value::Map(entries) = &node.value else {
-            let text = format!("expected a mapping ({what}), found {}", node.describe());
-            return wrong(&rules::TYPE, node.span, text);
+            return other(node, format_args!("a mapping ({what})"));
         };
         let mut found = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let Some(name) = key.value.text() else {
-                let text = format!("expected a name, found {}", key.describe());
-                return wrong(&rules::TYPE, key.span, text);
+                return other(key, "a name");
             };
             found.push((name, key.span, value));
         }
@@ -102,69 +101,42 @@ impl<'n> Fields<'n> {
     }
 }
 
+/// What to say where something of another kind stands.
+fn other<T>(node: &Node, expected: impl Display) -> Read<T> {
+    let text = format!("expected {expected}, found {}", node.describe());
+    wrong(&rules::TYPE, node.span, text)
+}
+
 pub(crate) fn text<'n>(node: &'n Node, what: &str) -> Read<&'n str> {
-    match node.value.text() {
-        Some(text) => Ok(text),
-        None => wrong(
-            &rules::TYPE,
-            node.span,
-            format!("expected {what}, found {}", node.describe()),
-        ),
-    }
+    node.value.text().map_or_else(|| other(node, what), Ok)
 }
 
 pub(crate) fn list<'n>(node: &'n Node, what: &str) -> Read<&'n [Node]> {
     match &node.value {
         Value::List(items) => Ok(items),
-        _ => wrong(
-            &rules::TYPE,
-            node.span,
-            format!("expected a list of {what}, found {}", node.describe()),
-        ),
+        _ => other(node, format_args!("a list of {what}")),
     }
 }
 
 pub(crate) fn integer(node: &Node, low: i128, high: i128, what: &str) -> Read<i128> {
     match node.value {
         Value::Integer(value) if (low..=high).contains(&value) => Ok(value),
-        _ => wrong(
-            &rules::TYPE,
-            node.span,
-            format!("expected {what}, found {}", node.describe()),
-        ),
+        _ => other(node, what),
     }
 }
 
 pub(crate) fn flag(node: &Node, what: &str) -> Read<bool> {
     match node.value {
         Value::Bool(value) => Ok(value),
-        _ => wrong(
-            &rules::TYPE,
-            node.span,
-            format!(
-                "expected true or false for {what}, found {}",
-                node.describe()
-            ),
-        ),
+        _ => other(node, format_args!("true or false for {what}")),
     }
 }
 
 pub(crate) fn time(node: &Node, what: &str) -> Read<u64> {
-    let value = node
-        .value
-        .text()
-        .and_then(|text| quantity::time(text, None));
-    match value {
-        Some(value) => Ok(value),
-        None => wrong(
-            &rules::TYPE,
-            node.span,
-            format!(
-                "expected a time for {what} (a number with ps, ns, us, ms or s), found {}",
-                node.describe()
-            ),
-        ),
-    }
+    let text = node.value.text();
+    let value = text.and_then(|text| quantity::time(text, None));
+    let expected = format_args!("a time for {what} (a number with ps, ns, us, ms or s)");
+    value.map_or_else(|| other(node, expected), Ok)
 }
 
 pub(crate) fn size(node: &Node, what: &str) -> Read<u64> {
@@ -173,17 +145,9 @@ pub(crate) fn size(node: &Node, what: &str) -> Read<u64> {
         Value::Text(text) => quantity::size(text),
         _ => None,
     };
-    match value {
-        Some(value) => Ok(value),
-        None => wrong(
-            &rules::TYPE,
-            node.span,
-            format!(
-                "expected a size for {what} (bytes, or a number with B, KiB, MiB, GiB, kB, MB or GB), found {}",
-                node.describe()
-            ),
-        ),
-    }
+    let units = "bytes, or a number with B, KiB, MiB, GiB, kB, MB or GB";
+    let expected = format_args!("a size for {what} ({units})");
+    value.map_or_else(|| other(node, expected), Ok)
 }
 
 /// Bytes a second, none of them as well.
@@ -191,11 +155,7 @@ pub(crate) fn rate(node: &Node) -> Read<f64> {
     let label = node.label();
     match quantity::real(&label, quantity::BANDWIDTHS) {
         Some(value) if value >= 0.0 && value.is_finite() => Ok(value),
-        _ => wrong(
-            &rules::TYPE,
-            node.span,
-            format!("expected a bandwidth (40GB/s), found {}", node.describe()),
-        ),
+        _ => other(node, "a bandwidth (40GB/s)"),
     }
 }
 

@@ -152,6 +152,20 @@ impl fmt::Display for Grade {
     }
 }
 
+/// Calls with the first run of some bytes, the first behind it, and so on.
+fn each_run(
+    Range { mut start, end }: Range<u64>,
+    first: impl Fn(Range<u64>) -> Option<Range<u64>>,
+    visit: &mut dyn FnMut(Range<u64>),
+) {
+    while start < end
+        && let Some(found) = first(start..end)
+    {
+        start = found.end;
+        visit(found);
+    }
+}
+
 /// Bytes whose values are in doubt: nobody wrote them, or they are left over from something else.
 pub trait Doubt {
     /// The first run of doubtful bytes among these of a buffer.
@@ -159,13 +173,7 @@ pub trait Doubt {
 
     /// Calls with every run of doubtful bytes among these of a buffer, in order. Runs that touch may be told apart.
     fn each(&self, buffer: BufferId, bytes: Range<u64>, visit: &mut dyn FnMut(Range<u64>)) {
-        let Range { mut start, end } = bytes;
-        while start < end
-            && let Some(found) = self.first(buffer, start..end)
-        {
-            start = found.end;
-            visit(found);
-        }
+        each_run(bytes, |bytes| self.first(buffer, bytes), visit);
     }
 
     /// Bytes that are known to be zero, where somebody has followed them: what is multiplied by zero does not count.
@@ -186,13 +194,7 @@ pub trait Zero {
 
     /// Calls with every such run, in order. Runs that touch may be told apart.
     fn each_other(&self, buffer: BufferId, bytes: Range<u64>, visit: &mut dyn FnMut(Range<u64>)) {
-        let Range { mut start, end } = bytes;
-        while start < end
-            && let Some(found) = self.first_other(buffer, start..end)
-        {
-            start = found.end;
-            visit(found);
-        }
+        each_run(bytes, |bytes| self.first_other(buffer, bytes), visit);
     }
 
     /// Whether all of these bytes are.

@@ -1,6 +1,8 @@
 //! What to do about an array that is not what a program takes.
 
+use super::header::numpy_type;
 use chipless_model::{ElementType, Kind};
+use npyz::TypeChar;
 
 /// How the element type of an array compares with the one that is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,29 +46,22 @@ pub(super) fn advice(
     match found_type {
         Found::Same if found == shape => return String::new(),
         Found::Same => {}
-        Found::Raw => return String::new(),
-        // numpy has no others of the floating types.
-        Found::Numbers
-            if is_float && !element.name().starts_with("float") || element.bits() < 8 =>
-        {
-            return String::new();
-        }
-        Found::Numbers if is_float && element.bits() < 16 => return String::new(),
-        Found::Numbers => {
+        Found::Numbers if is_of_numpy(element) => {
             pass += &format!(".astype(numpy.{element})");
-            if !is_float {
-                let whole = if unless.is_empty() { " if" } else { " and" };
-                return sentence(
-                    why,
-                    &pass,
-                    &format!(
-                        "{unless}{whole} it holds whole numbers; reals are quantised by the scale of this input first"
-                    ),
-                );
-            }
         }
+        Found::Numbers | Found::Raw => return String::new(),
+    }
+    if found_type == Found::Numbers && !is_float {
+        let and = if unless.is_empty() { " if" } else { " and" };
+        let whole = "it holds whole numbers; reals are quantised by the scale of this input first";
+        return sentence(why, &pass, &format!("{unless}{and} {whole}"));
     }
     sentence(why, &pass, unless)
+}
+
+/// Whether numpy has an element type, under the same name.
+fn is_of_numpy(element: ElementType) -> bool {
+    numpy_type(element).0 != TypeChar::RawData && element.bits() >= 8
 }
 
 fn sentence(why: &str, pass: &str, unless: &str) -> String {

@@ -194,8 +194,14 @@ fn with_console<T: Send>(
         let mut findings = document.findings().to_vec();
         policy.apply(&opened.path, &mut findings);
         if !arguments.no_verify
-            && let Some((failure, _)) =
-                refusal(&opened, program, &policy, &findings, verify(program))
+            && let Some((failure, _)) = refusal(
+                &opened,
+                document,
+                program,
+                &policy,
+                &findings,
+                verify(program),
+            )
         {
             return Err(failure);
         }

@@ -90,9 +90,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     )?);
     let (mut written, mut kept) = (Vec::new(), Vec::new());
     for (name, text) in &files {
-        match beside(&directory.join(name), text, arguments.force)? {
-            Beside::Kept => kept.push(*name),
-            Beside::Written => written.push((*name, text)),
+        if is_kept(&directory.join(name), text, arguments.force)? {
+            kept.push(*name);
+        } else {
+            written.push((*name, text));
         }
     }
     // Nothing is written where one of them is refused.
@@ -112,37 +113,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What becomes of a file of the firmware.
-enum Beside {
-    /// Somebody changed the file that is there.
-    Kept,
-    Written,
-}
-
 /// What a file says that nobody is meant to change.
 const MADE: &str = "Made by chipless host";
 /// Those files.
 const RENEWED: [&str; 3] = ["iospec.yaml", "model.h", "model.c"];
 
-/// Looks at the file that a new one would replace.
-fn beside(path: &Path, text: &str, force: bool) -> Result<Beside, Failure> {
+/// Whether the file that a new one would replace stays, as somebody changed it.
+fn is_kept(path: &Path, text: &str, force: bool) -> Result<bool, Failure> {
     if force || !path.is_file() {
-        return Ok(Beside::Written);
+        return Ok(false);
     }
     let there = files::open(path).map_err(|error| Failure::unreadable(path.display(), error))?;
     if *there == *text.as_bytes() {
-        return Ok(Beside::Written);
+        return Ok(false);
     }
     let name = path.file_name().unwrap_or_default();
     if !RENEWED.iter().any(|renewed| name == *renewed) {
-        return Ok(Beside::Kept);
+        return Ok(true);
     }
     let first = there
         .split(|byte| *byte == b'\n')
         .next()
         .unwrap_or_default();
     if String::from_utf8_lossy(first).contains(MADE) {
-        return Ok(Beside::Written);
+        return Ok(false);
     }
     let text = "expected a file that `chipless host` wrote, or none, found another, which would be lost. Pass another directory with -o, or --force to overwrite it";
     Err(Failure::misuse(path.display(), text))

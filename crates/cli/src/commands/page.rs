@@ -127,7 +127,10 @@ impl Shown {
         let program = &lowered.program;
         let verified = match lowered.verify() {
             Ok(verified) => verified.warnings().to_vec(),
-            Err(findings) => findings,
+            Err(mut findings) => {
+                document.advise(&mut findings);
+                findings
+            }
         };
         let findings = document.findings().iter().cloned().chain(verified);
         let outcome = chipless_sim::run(&Verified::assume(program), &mut TimingOnly);

@@ -109,13 +109,15 @@ impl Changes {
         &self,
         opened: &Opened,
         options: &Options,
-        base: Time,
+        (program, attribution, base): (&Program<'_>, &Attribution, Time),
     ) -> Result<Option<Vec<WhatIf>>, Failure> {
         let mut changes = self.what_if.clone();
         if self.rank {
-            let (offered, dear) = offers(opened, options)?;
-            changes.extend(offered);
-            changes.extend(dear);
+            changes.extend(opened.with_document(options, |document| {
+                let recompiles = document.capabilities().recompiles;
+                Ok(recompiles.map_or_else(Vec::new, |of| of.compilations(program)))
+            })?);
+            changes.extend(dearest(program, attribution, base));
         }
         if changes.is_empty() {
             return Ok(None);
@@ -138,10 +140,13 @@ impl Changes {
                 failure => failure,
             })?;
             let figure = figures.iter().find(|figure| figure.key == key);
-            let how = opened.with_document(options, |document| {
-                let recompiles = document.capabilities().recompiles;
-                Ok(recompiles.and_then(|recompiles| recompiles.how(change)))
-            })?;
+            let how = match key {
+                "tiles" | "precision" => opened.with_document(options, |document| {
+                    let recompiles = document.capabilities().recompiles;
+                    Ok(recompiles.and_then(|recompiles| recompiles.how(change)))
+                })?,
+                _ => None,
+            };
             runs.extend(latency.map(|latency| WhatIf {
                 change: change.clone(),
                 how,
@@ -167,32 +172,25 @@ impl Changes {
     }
 }
 
-/// Compilations that the target can time without a compiler, none of a target that cannot; and the operations and layers that take the most time on the critical path,
-/// each as if it took none.
-fn offers(opened: &Opened, options: &Options) -> Result<(Vec<String>, Vec<String>), Failure> {
-    opened.with_document(options, |document| {
-        let program = document.lower()?.program;
-        let recompiles = document.capabilities().recompiles;
-        let compilations = recompiles.map(|recompiles| recompiles.compilations(&program));
-        let outcome = time(&program);
-        let attribution = Attribution::of(&program, &outcome.timeline);
-        let layers = why::layers(&program, &attribution);
-        let layers = layers
-            .iter()
-            .map(|layer| (layer.layer.to_owned(), layer.critical_ns));
-        let critical = why::critical(&program, &attribution, outcome.timeline.end);
-        let mut operations: BTreeMap<String, f64> = BTreeMap::new();
-        for of in critical.by_queue.into_iter().flat_map(|of| of.operations) {
-            *operations.entry(of.operation).or_default() += of.ns;
-        }
-        let dearest = |mut parts: Vec<(String, f64)>| {
-            parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-            let parts = parts.into_iter().take(PARTS);
-            parts.map(|(name, _)| format!("without={name}"))
-        };
-        let dear = dearest(operations.into_iter().collect()).chain(dearest(layers.collect()));
-        Ok((compilations.unwrap_or_default(), dear.collect()))
-    })
+/// The operations and layers that take the most time on the critical path, each as if it took none.
+fn dearest(program: &Program<'_>, attribution: &Attribution, end: Time) -> Vec<String> {
+    let layers = why::layers(program, attribution);
+    let layers = layers
+        .iter()
+        .map(|layer| (layer.layer.to_owned(), layer.critical_ns));
+    let mut operations: BTreeMap<String, f64> = BTreeMap::new();
+    let by_queue = why::critical(program, attribution, end).by_queue;
+    for of in by_queue.into_iter().flat_map(|of| of.operations) {
+        *operations.entry(of.operation).or_default() += of.ns;
+    }
+    let first = |mut parts: Vec<(String, f64)>| {
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        parts.into_iter().take(PARTS)
+    };
+    first(operations.into_iter().collect())
+        .chain(first(layers.collect()))
+        .map(|(name, _)| format!("without={name}"))
+        .collect()
 }
 
 /// Runs with each figure of the machine twice as good, the best first. Figures that cannot be are left out.

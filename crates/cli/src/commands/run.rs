@@ -365,15 +365,10 @@ impl<'p> Session<'_, 'p> {
     }
 
     /// Refuses a program in which errors were found before it runs. One that hangs or breaks a protocol shows where.
-    fn refuse(&self, mut errors: Vec<Finding>) -> Result<(), Failure> {
-        // Changes are tried on a program of their own: this one is borrowed.
-        if errors.iter().any(Finding::is_error)
-            && let Ok(mut again) = self.document.lower()
-        {
-            chipless_verify::advise(&mut again.program, &mut errors);
-        }
+    fn refuse(&self, errors: Vec<Finding>) -> Result<(), Failure> {
         let Some((failure, timeline)) = refusal(
             self.opened,
+            self.document,
             self.program,
             self.policy,
             &self.findings,

@@ -67,23 +67,18 @@ impl<'r> Run<'r, '_> {
                 None => pieces(label).iter().map(|(text, _)| *text).collect(),
             };
             let what = (time, program.kernel(task).operation(), of);
-            let entry = alike.entry(what).or_insert((task, 0, label, false));
-            entry.1 += 1;
-            entry.3 |= self.attribution.row(task).is_some_and(|row| row.critical);
+            let alike = alike.entry(what).or_insert_with(|| Alike {
+                time,
+                first: task,
+                number: 0,
+                operation: program.kernel(task).operation(),
+                label,
+                is_critical: false,
+            });
+            alike.number += 1;
+            alike.is_critical |= self.attribution.row(task).is_some_and(|row| row.critical);
         }
-        let mut found: Vec<Alike<'r>> = alike
-            .into_iter()
-            .map(
-                |((time, operation, _), (first, number, label, is_critical))| Alike {
-                    time,
-                    first,
-                    number,
-                    operation,
-                    label,
-                    is_critical,
-                },
-            )
-            .collect();
+        let mut found: Vec<Alike<'r>> = alike.into_values().collect();
         found.sort_by_key(|alike| (std::cmp::Reverse(alike.time), alike.first));
         found.truncate(LONGEST);
         found
@@ -207,13 +202,11 @@ impl<'r> Run<'r, '_> {
         for (w, queues) in waited.iter().zip(&queues) {
             let sync = &program.syncs[w.sync].name;
             // Of units that work side by side, each waits for its own part of the run.
-            let units = w.queues.first().map(|queue| program.queues[*queue].servers);
-            let whole = Time(
-                timeline
-                    .end
-                    .0
-                    .saturating_mul(u64::from(units.unwrap_or(1).max(1))),
-            );
+            let units = w
+                .queues
+                .first()
+                .map_or(1, |queue| program.queues[*queue].servers);
+            let whole = Time(timeline.end.0.saturating_mul(units.into()));
             let _ = write!(
                 out,
                 "  {queues:names$}  {:>9}  {:>7}  for {sync:syncs$}",

@@ -3,7 +3,7 @@
 use crate::commands::Opened;
 use crate::failure::{Failure, Told};
 use crate::terminal;
-use chipless::{FailureKind, Policy};
+use chipless::{FailureKind, OpenDocument, Policy};
 use chipless_model::{Finding, Program};
 use chipless_report::deadlock;
 use chipless_sim::{Outcome, Stop, Timeline, TimingOnly};
@@ -19,6 +19,7 @@ pub(in crate::commands) fn verify(program: &Program<'_>) -> Vec<Finding> {
 /// `None`: none of the findings is an error by this policy.
 pub(in crate::commands) fn refusal(
     opened: &Opened,
+    document: &OpenDocument<'_>,
     program: &Program<'_>,
     policy: &Policy,
     findings: &[Finding],
@@ -37,6 +38,7 @@ pub(in crate::commands) fn refusal(
         told.failure.kind = FailureKind::Refused;
         return Some((told.into(), Some(timeline)));
     }
+    document.advise(&mut errors);
     let failure = chipless::Failure {
         message: "not run: errors were found (--no-verify runs it all the same)".to_owned(),
         ..chipless::Failure::program(errors)

@@ -109,7 +109,8 @@ impl<'p> Session<'_, 'p> {
         let mut facts = self.document.facts(self.program, timeline)?;
         facts.extend(self.profile(timeline)?);
         let (changes, base) = (&self.arguments.changes, timeline.end);
-        let what_if = changes.what_if(self.opened, self.options, base)?;
+        let timed = (self.program, self.attribution(timeline), base);
+        let what_if = changes.what_if(self.opened, self.options, timed)?;
         let ranking = changes.ranking(self.opened, self.options, base);
         let budgets = self.budgets(timeline)?;
         if base == Time::ZERO && budgets.is_some() {

@@ -1,0 +1,120 @@
+//! Arrays of numbers of any type, for whoever converts them.
+
+use super::header::{header, name};
+use chipless_kernels::cast::decode_f64;
+use chipless_model::ElementType;
+use npyz::{DType, Endianness, Order, TypeChar};
+use std::borrow::Cow;
+
+/// An array of numbers of any type, row by row.
+#[derive(Debug)]
+pub struct Numbers<'b> {
+    /// Dimensions, outermost first.
+    pub shape: Vec<u64>,
+    kind: TypeChar,
+    size: usize,
+    bytes: Cow<'b, [u8]>,
+}
+
+impl Numbers<'_> {
+    /// Whether the elements are integers.
+    pub fn is_integer(&self) -> bool {
+        self.kind != TypeChar::Float
+    }
+
+    /// Integers from element `start` on; reals are cut off.
+    pub fn integers(&self, start: usize, count: usize) -> impl Iterator<Item = i64> {
+        self.elements(start, count).map(|b| {
+            let mut wide = [0; 8];
+            wide[..b.len()].copy_from_slice(b);
+            let value = u64::from_le_bytes(wide);
+            match self.kind {
+                TypeChar::Float => real(b) as i64,
+                TypeChar::Int => (value << (64 - 8 * self.size)) as i64 >> (64 - 8 * self.size),
+                _ => i64::try_from(value).unwrap_or(i64::MAX),
+            }
+        })
+    }
+
+    /// Reals from element `start` on.
+    pub fn reals(&self, start: usize, count: usize) -> impl Iterator<Item = f64> {
+        let integers = self.is_integer();
+        let whole = self
+            .integers(start, if integers { count } else { 0 })
+            .map(|v| v as f64);
+        whole.chain(
+            self.elements(start, if integers { 0 } else { count })
+                .map(real),
+        )
+    }
+
+    fn elements(&self, start: usize, count: usize) -> std::slice::ChunksExact<'_, u8> {
+        let end = (start + count) * self.size;
+        self.bytes
+            .get(start * self.size..end)
+            .unwrap_or_default()
+            .chunks_exact(self.size)
+    }
+}
+
+fn real(bytes: &[u8]) -> f64 {
+    match *bytes {
+        [_, _] => {
+            let mut number = [0.0];
+            let decoded = decode_f64(ElementType::Float16, bytes, &mut number);
+            decoded.map_or(0.0, |()| number[0])
+        }
+        [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0.0,
+    }
+}
+
+/// Reads an array of integers or of reals of 16 to 64 bits, of any shape. The error is what to say after the file's name.
+pub fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
+    let (header, data) = header(file)?;
+    let DType::Plain(found) = header.dtype() else {
+        return Err("expected numbers, found a structured array".to_owned());
+    };
+    let (kind, size) = (found.type_char(), found.size_field() as usize);
+    let known = match kind {
+        TypeChar::Bool => size == 1,
+        TypeChar::Int | TypeChar::Uint => matches!(size, 1 | 2 | 4 | 8),
+        TypeChar::Float => matches!(size, 2 | 4 | 8),
+        _ => false,
+    };
+    if !known {
+        return Err(format!(
+            "expected integers or reals of 16 to 64 bits, found {}: pass x.astype(numpy.float32)",
+            name(&found)
+        ));
+    }
+    let wanted = header
+        .shape()
+        .iter()
+        .try_fold(size as u64, |n, d| n.checked_mul(*d));
+    if wanted != Some(data.len() as u64) {
+        let wanted = wanted.map_or_else(|| "more than 2^64".to_owned(), |n| n.to_string());
+        return Err(format!(
+            "expected {:?}, which is {wanted} bytes, found {} after the header",
+            header.shape(),
+            data.len()
+        ));
+    }
+    if header.order() == Order::Fortran && header.shape().len() > 1 {
+        return Err("expected rows in order (C), found columns (Fortran)".to_owned());
+    }
+    let mut bytes = Cow::Borrowed(data);
+    if found.endianness() == Endianness::Big && size > 1 {
+        bytes
+            .to_mut()
+            .chunks_exact_mut(size)
+            .for_each(<[u8]>::reverse);
+    }
+    Ok(Numbers {
+        shape: header.shape().to_vec(),
+        kind,
+        size,
+        bytes,
+    })
+}
