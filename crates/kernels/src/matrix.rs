@@ -73,8 +73,8 @@ impl<'a, T> Matrix<'a, T> {
 #[derive(Debug)]
 pub struct MatrixMut<'a, T> {
     elements: &'a mut [T],
-    rows: usize,
-    columns: usize,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
     stride: usize,
 }
 

@@ -5,11 +5,12 @@ use std::cell::RefCell;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// Buffers of a thread that are kept, at most.
-const KEPT: usize = 8;
+/// Buffers of a thread that are kept, at most, and their elements.
+const KEPT: usize = 24;
+const ELEMENTS: usize = 4 << 20;
 
-/// Elements of a buffer that is kept, at most.
-const LARGEST: usize = 8 << 20;
+/// A buffer is lent for at least this part of its elements: who takes a large one for little keeps it from those who need it.
+const PART: usize = 4;
 
 /// Elements whose buffers are kept.
 pub trait Element: Copy + Default + 'static {
@@ -43,20 +44,31 @@ pub struct Room<T: Element> {
 impl<T: Element> Room<T> {
     /// A number of elements, whatever they are: whoever takes them writes each before it reads it.
     pub fn take(size: usize) -> Room<T> {
+        if size == 0 {
+            return Room {
+                buffer: Vec::new(),
+                size,
+            };
+        }
         let found = T::with_buffers(|buffers| {
             let mut buffers = buffers.borrow_mut();
-            // The smallest that is large enough, or else the largest.
-            let fits = (0..buffers.len()).min_by_key(|i| {
-                let length = buffers[*i].len();
-                (length < size, length.abs_diff(size))
-            });
-            fits.map(|i| buffers.swap_remove(i))
+            let fits = |i: &usize| (size..=size.saturating_mul(PART)).contains(&buffers[*i].len());
+            let smallest = (0..buffers.len())
+                .filter(fits)
+                .min_by_key(|i| buffers[*i].len());
+            smallest.map(|i| buffers.remove(i))
         });
-        let mut buffer = found.flatten().unwrap_or_default();
-        if buffer.len() < size {
-            buffer = vec![T::default(); size];
+        // The next task may need a little more. What nobody touches costs nothing.
+        let length = if size <= ELEMENTS {
+            size.next_power_of_two()
+        } else {
+            size
+        };
+        let buffer = found.flatten();
+        Room {
+            buffer: buffer.unwrap_or_else(|| vec![T::default(); length]),
+            size,
         }
-        Room { buffer, size }
     }
 
     /// The same, all of them zero.
@@ -64,6 +76,16 @@ impl<T: Element> Room<T> {
         let mut room = Room::take(size);
         room.fill(T::default());
         room
+    }
+
+    /// Appends elements.
+    pub fn extend_from_slice(&mut self, more: &[T]) {
+        let end = self.size + more.len();
+        if self.buffer.len() < end {
+            self.buffer.resize(end, T::default());
+        }
+        self.buffer[self.size..end].copy_from_slice(more);
+        self.size = end;
     }
 
     /// Leaves out all but the first ones.
@@ -75,15 +97,15 @@ impl<T: Element> Room<T> {
 impl<T: Element> Drop for Room<T> {
     fn drop(&mut self) {
         let buffer = std::mem::take(&mut self.buffer);
-        if buffer.is_empty() || buffer.len() > LARGEST {
+        if buffer.is_empty() || buffer.len() > ELEMENTS {
             return;
         }
         _ = T::with_buffers(|buffers| {
             let mut buffers = buffers.borrow_mut();
             buffers.push(buffer);
-            if buffers.len() > KEPT {
-                let smallest = (0..buffers.len()).min_by_key(|i| buffers[*i].len());
-                smallest.map(|i| buffers.swap_remove(i));
+            let mut elements: usize = buffers.iter().map(Vec::len).sum();
+            while buffers.len() > KEPT || elements > ELEMENTS {
+                elements -= buffers.remove(0).len();
             }
         });
     }
@@ -147,7 +169,7 @@ mod tests {
         assert_eq!(*again, [7.0; 3]);
         drop(again);
         assert_eq!(*Room::<f32>::zeros(95), [0.0; 95]);
-        let many: Vec<Room<i16>> = (1..20).map(|size| (0..size).collect()).collect();
+        let many: Vec<Room<i16>> = (1..=30).map(|size| (0..size).collect()).collect();
         drop(many);
         let kept = i16::with_buffers(|buffers| buffers.borrow().len());
         assert_eq!(kept, Some(KEPT));

@@ -64,48 +64,46 @@ pub fn convolve<T: Number>(
     )?;
     let depth = weights.len().checked_div(out_channels).unwrap_or(0);
     let b = Columns::Transposed(Matrix::new(weights, out_channels, depth)?);
-    product(window, input, b, (out_channels, depth), output, update)
+    let shape = [window.out_y, window.out_x, out_channels];
+    check_length("output", &shape, output.len())?;
+    let c = MatrixMut::new(output, window.out_x * window.out_y, out_channels)?;
+    product(window, input, b, depth, c, update)
 }
 
-/// The same with weights that were [packed](Panels::transposed): a row for each output channel, `[j][i][c]`.
+/// The same with weights that were [packed](Panels::transposed): a row for each output channel, `[j][i][c]`. Of the output, a row holds these
+/// channels of a pixel.
 pub fn convolve_packed<T: Number>(
     window: &Window,
     input: &[T],
     weights: &Panels<T>,
-    output: &mut [T::Sum],
+    output: MatrixMut<'_, T::Sum>,
     update: Update,
 ) -> Result<(), Error> {
-    let out_channels = weights.columns();
     check_length(
         "weights",
         &[window.kernel_y, window.kernel_x, window.channels],
         weights.depth(),
     )?;
-    let shape = (out_channels, weights.depth());
-    let b = Columns::Packed(weights);
-    product(window, input, b, shape, output, update)
+    check_length("output", &[window.out_y, window.out_x], output.rows)?;
+    check_length("output channels", &[weights.columns()], output.columns)?;
+    let (b, depth) = (Columns::Packed(weights), weights.depth());
+    product(window, input, b, depth, output, update)
 }
 
-/// A convolution as a product; the shape of B is columns and depth.
+/// A convolution as a product; the depth is that of B.
 fn product<T: Number>(
     window: &Window,
     input: &[T],
     b: Columns<'_, T>,
-    (out_channels, depth): (usize, usize),
-    output: &mut [T::Sum],
+    depth: usize,
+    c: MatrixMut<'_, T::Sum>,
     update: Update,
 ) -> Result<(), Error> {
     window.check_input(input)?;
-    check_length(
-        "output",
-        &[window.out_y, window.out_x, out_channels],
-        output.len(),
-    )?;
-    if output.is_empty() {
+    if c.rows == 0 || c.columns == 0 {
         return Ok(());
     }
     let rows = window.out_x * window.out_y;
-    let c = MatrixMut::new(output, rows, out_channels)?;
     let then = update.into();
     if window.sees_pixels() {
         let a = Rows::Stored(Matrix::new(input, rows, depth)?);

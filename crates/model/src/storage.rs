@@ -68,15 +68,11 @@ impl std::error::Error for NoRoom {}
 /// So many zero bytes, which the system commits page by page.
 ///
 /// # Errors
-/// The system refuses them. (`vec!` alone would end the process.)
+/// The system refuses them. (`vec!` would end the process.)
 pub fn zeroed(bytes: u64) -> Result<Vec<u8>, NoRoom> {
     let refused = NoRoom::System { bytes };
     let size = usize::try_from(bytes).map_err(|_| refused)?;
-    // What has just been given and returned is given again.
-    Vec::<u8>::new()
-        .try_reserve_exact(size)
-        .map_err(|_| refused)?;
-    Ok(vec![0; size])
+    bytemuck::allocation::try_zeroed_vec(size).map_err(|()| refused)
 }
 
 impl<'a> Storage<'a> {

@@ -51,28 +51,45 @@ pub struct Panels<T: Number> {
 }
 
 impl<T: Number> Panels<T> {
-    /// Of the transpose of a matrix: its rows are the columns of the product.
-    pub fn transposed(b: Matrix<'_, T>) -> Panels<T> {
-        Panels::for_tile(b, T::tile(Instructions::best()).columns)
-    }
-
-    pub(super) fn for_tile(b: Matrix<'_, T>, width: usize) -> Panels<T> {
-        let (columns, depth) = (b.rows, b.columns);
+    /// Of the transpose of a matrix that is made some rows at a time, which are columns of the product: `make(range, rows)` writes the rows of
+    /// a range one after the other, each `depth` long.
+    ///
+    /// # Errors
+    /// That of `make`.
+    pub fn transposed<E>(
+        columns: usize,
+        depth: usize,
+        mut make: impl FnMut(Range<usize>, &mut [T]) -> Result<(), E>,
+    ) -> Result<Panels<T>, E> {
+        let width = T::tile(Instructions::best()).columns;
         let padded = columns.next_multiple_of(width);
         let mut elements = Room::take(padded * depth.next_multiple_of(T::UNIT));
-        let b = Columns::Transposed(b);
-        for start in (0..depth).step_by(BLOCK_UNITS * T::UNIT) {
-            let block = start..depth.min(start + BLOCK_UNITS * T::UNIT);
-            let size = padded * block.len().next_multiple_of(T::UNIT);
-            let room = &mut elements[padded * start..][..size];
-            b.pack(0..columns, block, width, room);
+        let group = (MADE / depth.max(1)).next_multiple_of(width).max(width);
+        let mut made = Room::<T>::take(group.min(columns) * depth);
+        for first in (0..columns).step_by(group) {
+            let range = first..columns.min(first + group);
+            let rows = &mut made[..range.len() * depth];
+            make(range.clone(), rows)?;
+            let rows = Columns::Transposed(Matrix {
+                elements: rows,
+                rows: range.len(),
+                columns: depth,
+                stride: depth,
+            });
+            for start in (0..depth).step_by(BLOCK_UNITS * T::UNIT) {
+                let block = start..depth.min(start + BLOCK_UNITS * T::UNIT);
+                let size = block.len().next_multiple_of(T::UNIT);
+                let room = &mut elements[padded * start + first * size..];
+                let room = &mut room[..range.len().next_multiple_of(width) * size];
+                rows.pack(0..range.len(), block, width, room);
+            }
         }
-        Panels {
+        Ok(Panels {
             elements,
             columns,
             depth,
             width,
-        }
+        })
     }
 
     /// Columns of the product.
@@ -115,6 +132,9 @@ const BLOCK_COLUMNS: usize = 128;
 
 /// Units of depth at a time: a panel of B stays in the first-level cache while the rows of A pass.
 const BLOCK_UNITS: usize = 256;
+
+/// Elements of a second operand that are made before they are packed: they stay in the second-level cache.
+const MADE: usize = 1 << 16;
 
 /// Rows of A that are packed lie a cache line further apart than they are long, lest all of them compete for the same places
 /// of the cache.

@@ -95,9 +95,14 @@ fn check<T: Number>(
             .collect();
         assert_eq!(got, want, "convolve {w:?}");
 
-        let rows = Matrix::new(&weights, out_channels, taps * channels).unwrap();
-        let mut packed = filled(w.out_x * w.out_y * out_channels);
-        convolve_packed(w, &input, &Panels::transposed(rows), &mut packed, update).unwrap();
+        let depth = taps * channels;
+        let panels = Panels::transposed(out_channels, depth, |range, rows| {
+            rows.copy_from_slice(&weights[range.start * depth..range.end * depth]);
+            Ok::<(), Error>(())
+        });
+        let (positions, mut packed) = (w.out_x * w.out_y, filled(w.out_x * w.out_y * out_channels));
+        let places = MatrixMut::new(&mut packed, positions, out_channels).unwrap();
+        convolve_packed(w, &input, &panels.unwrap(), places, update).unwrap();
         assert_eq!(packed, want, "convolve packed {w:?}");
 
         let per_channel = numbers(taps * channels, 3, &from);

@@ -6,13 +6,17 @@ use super::kept::Shelved;
 use super::operation::{Elementwise, Operation};
 use super::weights::Entry;
 use super::workload::Workload;
+use chipless_kernels::matrix::{MatrixMut, Panels};
 use chipless_kernels::room::Room;
 use chipless_kernels::window::{self, Window};
 use chipless_kernels::{Update, wide};
 use chipless_model::Fault;
 
-/// Weights that are held dense at a time; channels beyond are done in groups. More than the memory of a tile holds.
-const DENSE_WEIGHTS: usize = 4 << 20;
+/// Weights that are prepared at a time, so that they stay in the second-level cache: the channels of larger layers are done in groups.
+const PREPARED: usize = 1 << 18;
+
+/// Channels of a group are a multiple of these: a product goes over its inputs once for each.
+const CHANNELS: usize = 128;
 
 /// Inputs that are looked through together for what has to be hidden.
 const HIDDEN_BLOCK: usize = 1024;
@@ -123,30 +127,21 @@ impl Workload {
         let window = self.window();
         let each = self.geometry.taps() * window.channels;
         let hidden = self.hide(input);
-        let group = (DENSE_WEIGHTS / each).max(1);
+        let group = (PREPARED / each / CHANNELS).max(1) * CHANNELS;
         for (number, entries) in table.chunks(group).enumerate() {
             let first = number * group;
-            let kept = self
-                .weights
-                .prepare::<T>(tile, entries, first, each, false)?;
-            let panels = kept.panels()?;
+            let mut add = |panels: &Panels<T>| {
+                let (rows, columns) = (window.out_x * window.out_y, entries.len());
+                let places = sums.get_mut(first..).unwrap_or_default();
+                let places = MatrixMut::with_stride(places, rows, columns, table.len())?;
+                window::convolve_packed(&window, input, panels, places, update)
+            };
             if entries.len() == table.len() {
-                window::convolve_packed(&window, input, panels, &mut sums, update)
-                    .map_err(refused)?;
+                let kept = self.weights.prepare::<T>(tile, entries, each, false)?;
+                add(kept.panels()?).map_err(refused)?;
             } else {
-                // The group's columns of the sums, and back.
-                let columns = sums
-                    .chunks_exact(table.len())
-                    .flat_map(|pixel| &pixel[first..][..entries.len()]);
-                let mut part: Room<T::Sum> = columns.copied().collect();
-                window::convolve_packed(&window, input, panels, &mut part, update)
-                    .map_err(refused)?;
-                for (pixel, part) in sums
-                    .chunks_exact_mut(table.len())
-                    .zip(part.chunks_exact(entries.len()))
-                {
-                    pixel[first..][..part.len()].copy_from_slice(part);
-                }
+                let panels = self.weights.panels::<T>(tile, entries, first, each)?;
+                add(&panels).map_err(refused)?;
             }
             if hidden.is_empty() {
                 continue;
@@ -178,7 +173,7 @@ impl Workload {
     ) -> Result<Room<T::Sum>, Fault> {
         let (taps, channels) = (self.geometry.taps(), self.geometry.channels);
         let hidden = self.hide(input);
-        let kept = self.weights.prepare::<T>(tile, table, 0, taps, true)?;
+        let kept = self.weights.prepare::<T>(tile, table, taps, true)?;
         window::depthwise_by_tap(&self.window(), input, kept.taps()?, &mut sums, update)
             .map_err(refused)?;
         if hidden.is_empty() {

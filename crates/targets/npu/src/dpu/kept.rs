@@ -5,7 +5,8 @@
 
 use super::formats::Element;
 use super::weights::{Entry, Weights, count_bits};
-use chipless_kernels::matrix::{Matrix, Panels};
+use chipless_kernels::matrix::Panels;
+use chipless_kernels::room::Room;
 use chipless_kernels::window::by_tap;
 use chipless_model::{ElementType, Fault};
 use std::cell::RefCell;
@@ -21,7 +22,7 @@ pub(super) struct Kept<T: Element> {
     /// By channel, how many weights are stored.
     counts: Vec<usize>,
     /// All maps, then all weights, as they stand in the tile.
-    bytes: Vec<u8>,
+    bytes: Room<u8>,
     prepared: Prepared<T>,
 }
 
@@ -107,12 +108,11 @@ impl<T: Element> Kept<T> {
 }
 
 impl Weights {
-    /// The weights of these channels, `each` for every channel. Channels are counted from `first` in errors.
+    /// The weights of these channels, `each` for every channel, which are kept unless they are many.
     pub(super) fn prepare<T: Shelved>(
         &self,
         tile: &[u8],
         entries: &[Entry],
-        first: usize,
         each: usize,
         is_depthwise: bool,
     ) -> Result<Rc<Kept<T>>, Fault> {
@@ -136,35 +136,38 @@ impl Weights {
         if let Some(known) = known {
             return Ok(known);
         }
-        let weights = self.gather(tile, entries, first, each)?;
         let prepared = if is_depthwise {
+            let weights: Room<T> = self.gather(tile, entries, 0, each)?;
             Prepared::Taps(by_tap(&weights, entries.len()))
         } else {
-            let rows = Matrix::new(&weights, entries.len(), each);
-            let rows = rows.map_err(|e| Fault::program(e.to_string()))?;
-            Prepared::Panels(Panels::transposed(rows))
+            Prepared::Panels(self.panels(tile, entries, 0, each)?)
         };
-        drop(weights);
+        let mut kept = Kept {
+            like,
+            counts: Vec::new(),
+            bytes: Room::take(0),
+            prepared,
+        };
         let each_at_most = self.stored_bytes(each as u64) as usize + each.div_ceil(8);
-        let mut bytes = Vec::with_capacity(entries.len() * each_at_most);
+        let at_most = entries.len() * each_at_most;
+        if kept.size() + at_most > MOST / 2 {
+            return Ok(Rc::new(kept));
+        }
+        let mut bytes = Room::take(at_most);
+        bytes.truncate(0);
         let mut keep = |piece: &[u8]| {
             bytes.extend_from_slice(piece);
             true
         };
         let mut is_whole = self.maps(tile, entries, each, &mut keep);
-        let counts = self.counts(&bytes, entries.len(), each);
-        is_whole &= self.stored_weights(tile, entries, &counts, &mut |piece| {
+        kept.counts = self.counts(&bytes, entries.len(), each);
+        is_whole &= self.stored_weights(tile, entries, &kept.counts, &mut |piece| {
             bytes.extend_from_slice(piece);
             true
         });
-        let kept = Kept {
-            like,
-            counts,
-            bytes,
-            prepared,
-        };
+        kept.bytes = bytes;
         let kept = Rc::new(kept);
-        if is_whole && kept.size() <= MOST / 2 {
+        if is_whole {
             T::with_shelf(|shelf| {
                 let mut shelf = shelf.borrow_mut();
                 shelf.push(Rc::clone(&kept));
@@ -175,6 +178,20 @@ impl Weights {
             });
         }
         Ok(kept)
+    }
+
+    /// The weights of these channels of a convolution over all channels. Channels are counted from `first` in errors.
+    pub(super) fn panels<T: Element>(
+        &self,
+        tile: &[u8],
+        entries: &[Entry],
+        first: usize,
+        each: usize,
+    ) -> Result<Panels<T>, Fault> {
+        Panels::transposed(entries.len(), each, |range, rows| {
+            let first = first + range.start;
+            self.gather_into(tile, &entries[range], first, each, rows)
+        })
     }
 
     /// Whether maps and weights of these channels are the bytes that are kept.
@@ -286,7 +303,7 @@ mod tests {
                 .collect();
             let mut tile: Vec<u8> = (0..4096).map(|i| (i * 7 % 251) as u8).collect();
             let prepare = |tile: &[u8], is_depthwise| {
-                let kept = weights.prepare::<i16>(tile, &entries, 0, EACH, is_depthwise);
+                let kept = weights.prepare::<i16>(tile, &entries, EACH, is_depthwise);
                 kept.expect("inside the tile")
             };
             let taps = |kept: &Kept<i16>| match &kept.prepared {
@@ -302,7 +319,7 @@ mod tests {
                 let fresh = by_tap(&fresh.expect("inside the tile"), entries.len());
                 assert_eq!(taps(&prepare(&tile, true)), fresh, "byte {byte}");
             }
-            let outside = weights.prepare::<i16>(&tile[..2050], &entries, 0, EACH, true);
+            let outside = weights.prepare::<i16>(&tile[..2050], &entries, EACH, true);
             assert!(outside.is_err());
         }
     }

@@ -118,11 +118,23 @@ impl Weights {
         first: usize,
         each: usize,
     ) -> Result<Room<T>, Fault> {
-        let mut weights = if self.dense {
-            Room::take(entries.len() * each)
-        } else {
-            Room::zeros(entries.len() * each)
-        };
+        let mut weights = Room::take(entries.len() * each);
+        self.gather_into(tile, entries, first, each, &mut weights)?;
+        Ok(weights)
+    }
+
+    /// The same, into a place for them.
+    pub(super) fn gather_into<T: Element>(
+        &self,
+        tile: &[u8],
+        entries: &[Entry],
+        first: usize,
+        each: usize,
+        weights: &mut [T],
+    ) -> Result<(), Fault> {
+        if !self.dense {
+            weights.fill(T::default());
+        }
         let palette = self
             .palette
             .as_ref()
@@ -149,7 +161,7 @@ impl Weights {
             self.stored(tile, entry, channel, palette.as_ref(), packed, &mut scratch)?;
             expand(map, 0, packed, weights);
         }
-        Ok(weights)
+        Ok(())
     }
 
     /// Which weights of a channel are stored.
