@@ -161,6 +161,12 @@ fn ci() -> Result<(), String> {
         ],
         &[],
     )?;
+    // The build of README's first command.
+    run(
+        "cargo",
+        &["clippy", "--no-default-features", "--", "-D", "warnings"],
+        &[],
+    )?;
     run("cargo", &["test", "--workspace"], &[])?;
     python(root)?;
     run(

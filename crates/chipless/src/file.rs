@@ -106,7 +106,7 @@ pub fn kind_of(name: &str, bytes: &[u8]) -> Option<String> {
 
 /// What to say about a file that no target knows, and what to do about it where that is known.
 fn unknown(name: &str, bytes: &[u8]) -> Finding {
-    let of = |text: String| rules::UNKNOWN.at(Place::bytes(0, 8), text);
+    let of = |text: String| rules::UNKNOWN.at(Place::bytes(0, 8), text + targets::LEFT_OUT);
     if let Some(found) = foreign::machine(bytes) {
         return of(expected(&found));
     }

@@ -58,10 +58,15 @@ pub use capability::{
     Planned, PlansMemory, Profiles, Recompiles, SharesDevice, ShowsRegisters,
 };
 pub use chipless_device::figures::Grade as FigureGrade;
+#[cfg(feature = "full")]
 pub use chipless_dsa as dsa;
+#[cfg(feature = "full")]
 pub use chipless_dsa_explore as dsa_explore;
+#[cfg(feature = "full")]
 pub use chipless_dsa_mapper as dsa_mapper;
+#[cfg(feature = "full")]
 pub use chipless_gemini as gemini;
+#[cfg(feature = "full")]
 pub use chipless_neuron as neuron;
 pub use chipless_npu as npu;
 pub use chipless_sim::Verified;

@@ -17,6 +17,7 @@ pub(crate) enum Exit {
     /// The command could not do its work: the file cannot be read, Chipless does not support it, or the command was misused.
     Unusable = 2,
     /// The user ended it before there was an answer.
+    #[cfg(feature = "full")]
     Interrupted = 130,
 }
 

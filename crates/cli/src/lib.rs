@@ -47,37 +47,22 @@ Examples:
 Exit status: 0 done, 1 something is wrong with the program, 2 the file cannot be used or the command was misused.";
 
 #[derive(Debug, Subcommand)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one, and not in every build is it large"
+)]
 enum Command {
     Info(commands::info::Arguments),
     Check(commands::check::Arguments),
     Explain(commands::explain::Arguments),
     Targets(commands::targets::Arguments),
-    Machine(commands::machine::Arguments),
     Run(commands::run::Arguments),
-    Debug(commands::debug::Arguments),
     Diff(commands::diff::Arguments),
     List(commands::list::Arguments),
-    Format(commands::format::Arguments),
-    Lsp(commands::lsp::Arguments),
-    Map(commands::map::Arguments),
-    Adg(commands::adg::Arguments),
-    Explore(commands::explore::Arguments),
-    Unpack(commands::pack::UnpackArguments),
-    Pack(commands::pack::PackArguments),
-    Convert(commands::convert::Arguments),
-    Drive(commands::drive::Arguments),
-    Device(commands::device::Arguments),
-    Yield(commands::yields::Arguments),
-    Host(commands::host::Arguments),
-    Iospec(commands::iospec::Arguments),
-    Kernels(commands::kernels::Arguments),
     Report(commands::report::Arguments),
-    Schedule(commands::schedule::Arguments),
-    Schema(commands::schema::Arguments),
-    Sweep(commands::sweep::Arguments),
-    Tune(commands::tune::Arguments),
     View(commands::view::Arguments),
-    Completions(commands::completions::Arguments),
+    #[command(flatten)]
+    Full(commands::full::Command),
 }
 
 /// Headings of the commands in `chipless --help`, each with its commands.
@@ -106,6 +91,13 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// What to say of all that a build without the feature `full` lacks.
+const LEFT_OUT: &str = "not in this build, which was made without the feature `full`; `cargo build --release` makes one with everything";
+
+fn others_left_out() -> String {
+    format!("Other commands, options and targets are {LEFT_OUT}.")
+}
+
 /// The command line, with its commands under headings.
 pub(crate) fn command() -> clap::Command {
     let command = CommandLine::command();
@@ -115,13 +107,14 @@ pub(crate) fn command() -> clap::Command {
     };
     let mut listed = String::new();
     for (heading, names) in GROUPS {
-        listed.push_str(&format!("{heading}:\n"));
-        for name in *names {
-            if let Some(about) = about(name) {
-                listed.push_str(&format!("  {name:12} {about}\n"));
-            }
+        let line = |name: &&str| about(name).map(|about| format!("  {name:12} {about}\n"));
+        let lines: String = names.iter().filter_map(line).collect();
+        if !lines.is_empty() {
+            listed.push_str(&format!("{heading}:\n{lines}\n"));
         }
-        listed.push('\n');
+    }
+    if !cfg!(feature = "full") {
+        listed.push_str(&format!("{}\n\n", others_left_out()));
     }
     let template = format!(
         "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}{{after-help}}"
@@ -142,12 +135,17 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(command_line) => command_line,
         Err(error) => {
             // Help that was asked for goes to stdout, everything else to stderr. Nobody may be listening to either.
-            if let Some(hint) = file_in_place_of_a_command(&error, &arguments) {
+            let hint = file_in_place_of_a_command(&error, &arguments)
+                .or_else(|| command_left_out(&error, &arguments));
+            if let Some(hint) = hint {
                 terminal::complain(&hint);
             } else {
                 drop(error.print());
                 if let Some(command) = command_of_another_name(&error, &arguments) {
                     terminal::complain(&format!("\n  chipless {command}\n"));
+                }
+                if error.use_stderr() && !cfg!(feature = "full") {
+                    terminal::complain(&format!("\nnote: {}\n", others_left_out()));
                 }
             }
             if error.use_stderr() && output::asks_for_json(&arguments) {
@@ -162,32 +160,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Check(arguments) => commands::check::run(&arguments),
         Command::Explain(arguments) => commands::explain::run(&arguments),
         Command::Targets(arguments) => commands::targets::run(&arguments),
-        Command::Machine(arguments) => commands::machine::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments, started),
-        Command::Debug(arguments) => commands::debug::run(&arguments),
         Command::Diff(arguments) => commands::diff::run(&arguments),
         Command::List(arguments) => commands::list::run(&arguments),
-        Command::Format(arguments) => commands::format::run(&arguments),
-        Command::Lsp(arguments) => commands::lsp::run(&arguments),
-        Command::Map(arguments) => commands::map::run(&arguments),
-        Command::Adg(arguments) => commands::adg::run(&arguments),
-        Command::Explore(arguments) => commands::explore::run(&arguments),
-        Command::Unpack(arguments) => commands::pack::unpack(&arguments),
-        Command::Pack(arguments) => commands::pack::pack(&arguments),
-        Command::Convert(arguments) => commands::convert::run(&arguments),
-        Command::Drive(arguments) => commands::drive::run(&arguments),
-        Command::Device(arguments) => commands::device::run(&arguments),
-        Command::Yield(arguments) => commands::yields::run(&arguments),
-        Command::Host(arguments) => commands::host::run(&arguments),
-        Command::Iospec(arguments) => commands::iospec::run(&arguments),
-        Command::Kernels(arguments) => commands::kernels::run(&arguments),
         Command::Report(arguments) => commands::report::run(&arguments),
-        Command::Schedule(arguments) => commands::schedule::run(&arguments),
-        Command::Schema(arguments) => commands::schema::run(&arguments),
-        Command::Sweep(arguments) => commands::sweep::run(&arguments),
-        Command::Tune(arguments) => commands::tune::run(&arguments),
         Command::View(arguments) => commands::view::run(&arguments),
-        Command::Completions(arguments) => commands::completions::run(&arguments),
+        Command::Full(command) => command.run(),
     };
     match ended {
         Ok(exit) => exit as u8,
@@ -349,6 +327,14 @@ fn elsewhere(word: &str) -> Option<&'static str> {
     let mut known = ELSEWHERE.iter();
     let (_, command) = known.find(|(words, _)| words.contains(&word))?;
     Some(command)
+}
+
+/// What to say of a command that this build has not.
+fn command_left_out(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
+    let name = arguments.get(1)?.to_str()?;
+    let is_ours = GROUPS.iter().any(|(_, names)| names.contains(&name));
+    (error.kind() == ErrorKind::InvalidSubcommand && is_ours)
+        .then(|| format!("{name}: {LEFT_OUT}\n"))
 }
 
 /// What to say to someone who gives a file where a command should stand.

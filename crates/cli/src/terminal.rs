@@ -5,11 +5,7 @@ use anstream::{AutoStream, ColorChoice};
 use chipless_report::Paint;
 use clap::ValueEnum;
 use serde::Serialize;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 use std::io::{self, Write};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
 
 /// When to colour.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -73,25 +69,13 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Whether the user or the system has asked the process to end (SIGINT, SIGTERM); from the first call on that does not end it by itself. Asked
-/// a second time, it ends at once.
-pub(crate) fn interrupted() -> &'static AtomicBool {
-    static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-    INTERRUPTED.get_or_init(|| {
-        let flag = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            // Where it cannot be watched, a signal ends the process as always.
-            let _ = flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag));
-            let _ = flag::register(signal, Arc::clone(&flag));
-        }
-        flag
-    })
-}
-
 /// Lets a file that grows beyond what the system allows (`ulimit -f`) be an error of the write, which names the file, and not the end of the process.
 pub(crate) fn survive_file_limits() {
     #[cfg(unix)]
-    let _ = flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+    {
+        let unread = std::sync::Arc::<std::sync::atomic::AtomicBool>::default();
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, unread);
+    }
 }
 
 /// Writes a text to standard error; if nobody listens, nobody misses it.

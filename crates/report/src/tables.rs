@@ -4,6 +4,7 @@
 
 mod csv;
 mod json;
+#[cfg(feature = "parquet")]
 mod parquet;
 
 use crate::attribution::{Attribution, Lives, Row, Touched, Wait, touched};
@@ -22,6 +23,7 @@ pub enum Form {
     /// `{schema_version, NAME: […]}`.
     Json,
     /// Apache Parquet, uncompressed; `schema_version` stands in its metadata.
+    #[cfg(feature = "parquet")]
     Parquet,
 }
 
@@ -32,6 +34,7 @@ impl Form {
         match ending.to_ascii_lowercase().as_str() {
             "csv" => Some(Form::Csv),
             "json" => Some(Form::Json),
+            #[cfg(feature = "parquet")]
             "parquet" => Some(Form::Parquet),
             _ => None,
         }
@@ -249,10 +252,15 @@ impl Table {
     }
 
     /// The same; Parquet keeps more metadata.
+    #[cfg_attr(
+        not(feature = "parquet"),
+        expect(unused_variables, reason = "no other form keeps any")
+    )]
     pub fn write_with(&self, form: Form, metadata: &[(&str, String)]) -> Vec<u8> {
         match form {
             Form::Csv => csv::write(self),
             Form::Json => json::write(self),
+            #[cfg(feature = "parquet")]
             Form::Parquet => parquet::write(self, metadata),
         }
     }

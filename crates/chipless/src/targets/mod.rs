@@ -4,8 +4,11 @@
 //! another has: an option, a figure or an ability that a file does not have is refused with the names of the targets that do, and so what a
 //! target is given looks at the list of all of them.
 
+#[cfg(feature = "full")]
 mod dsa;
+#[cfg(feature = "full")]
 mod gemini;
+#[cfg(feature = "full")]
 mod neuron;
 mod npu;
 pub(crate) mod spu;
@@ -19,11 +22,21 @@ use chipless_model::Rule;
 /// All targets, in the order in which they are asked whether a file is theirs.
 pub static TARGETS: &[&dyn Target] = &[
     &npu::Npu,
+    #[cfg(feature = "full")]
     &neuron::Neuron,
+    #[cfg(feature = "full")]
     &gemini::Gemini,
     &spu::Spu,
+    #[cfg(feature = "full")]
     &dsa::Dsa,
 ];
+
+/// What to add where a target or a file is unknown: the targets that this build has not.
+pub(crate) const LEFT_OUT: &str = if cfg!(feature = "full") {
+    ""
+} else {
+    " (neuron, gemini and dsa are not in this build, which was made without the feature `full`)"
+};
 
 /// The target of this name.
 pub fn target(name: &str) -> Option<&'static dyn Target> {
@@ -39,7 +52,7 @@ pub fn known(name: &str) -> Result<&'static dyn Target, Failure> {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
         let hint = suggest::hint(name, names.iter().copied());
         let text = format!(
-            "expected one of {}, found \"{name}\"{hint}",
+            "expected one of {}, found \"{name}\"{hint}{LEFT_OUT}",
             names.join(", ")
         );
         Failure::misuse("target", text)

@@ -1,5 +1,6 @@
 //! `chipless check`
 
+use super::full;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
 use crate::gather::Gathered;
@@ -151,7 +152,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let gathered = Gathered::of(&arguments.files, &["asm"])?;
     for path in &gathered.files {
         if arguments.fix {
-            fix(path, &options, &policy, arguments.diff)?;
+            full::fix(path, &options, &policy, arguments.diff)?;
         }
         // The one file that does not exist is a failure in JSON; beside others it is a finding, so that theirs are kept.
         if matches!(format, Format::Json)
@@ -222,38 +223,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Fixes a file in its place; with `diff` the changes are printed and nothing is written.
-fn fix(path: &Path, options: &Options, policy: &Policy, diff: bool) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        return Err(Failure::misuse(
-            "--fix",
-            "expected files, found `-`: standard input cannot be written back",
-        ));
-    }
-    let name = path.display().to_string();
-    // What cannot be opened is a finding of the check that follows.
-    let Ok(bytes) = files::open(path) else {
-        return Ok(());
-    };
-    let allowed = |code: &str| policy.allows(&name, code);
-    let Some(fixed) = chipless_lsp::fix(&name, &bytes, options, &allowed)? else {
-        return Ok(());
-    };
-    if diff {
-        let old = String::from_utf8_lossy(&bytes);
-        let changes = similar::TextDiff::from_lines(&*old, &fixed.text);
-        let shown = name.trim_start_matches('/');
-        let (from, to) = (format!("a/{shown}"), format!("b/{shown}"));
-        return terminal::print(&changes.unified_diff().header(&from, &to).to_string());
-    }
-    drop(bytes);
-    files::write(path, &[fixed.text.as_bytes()])?;
-    let count = fixed.mends.len();
-    let fixes = if count == 1 { "fix" } else { "fixes" };
-    terminal::complain(&format!("{name}: {count} {fixes} made\n"));
-    Ok(())
-}
-
 /// What a program says of its inputs and outputs, over as many elements as a contract has.
 fn expected(path: &Path, options: &Options, contract: &Document) -> Result<Vec<Expected>, Failure> {
     let name = path.display().to_string();
@@ -282,7 +251,7 @@ fn check(
             });
         }
     };
-    let mut checked = chipless_lsp::check(&path_shown, &bytes, options)?;
+    let mut checked = full::check(&path_shown, &bytes, options)?;
     if let Some(program) = program {
         checked
             .findings

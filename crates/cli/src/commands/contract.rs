@@ -9,11 +9,6 @@ use chipless::spu::iospec::{self, Document, Femto, RuleSet};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Refuses options of programs where there is none.
-pub(crate) fn without_program(options: &Options) -> Result<(), Failure> {
-    chipless::target("spu").map_or(Ok(()), |target| Ok(options.fit(target)?))
-}
-
 /// The shapes of a contract's inputs by their names.
 pub(crate) fn shapes(document: &Document) -> HashMap<String, Vec<u64>> {
     let inputs = document.inputs.iter();

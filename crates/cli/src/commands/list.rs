@@ -167,18 +167,9 @@ fn text(
     Ok(())
 }
 
-/// The answer to `list --json`, which is written a task a line.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct Listing<'t> {
-    /// Version of the form.
-    schema_version: u32,
-    /// The tasks that were asked for, queue by queue.
-    tasks: Vec<Listed<'t>>,
-}
-
 /// A task with its instructions.
 #[derive(JsonSchema, Serialize)]
-struct Listed<'t> {
+pub(super) struct Listed<'t> {
     #[serde(flatten)]
     report: TaskReport<'t>,
     /// Lines of assembler text, with `--asm`.

@@ -1,37 +1,22 @@
 //! One file for each command, and how they all open a program.
 
-pub(crate) mod adg;
 pub(crate) mod check;
-pub(crate) mod completions;
 mod contract;
-pub(crate) mod convert;
-pub(crate) mod debug;
-pub(crate) mod device;
 pub(crate) mod diff;
-pub(crate) mod drive;
 pub(crate) mod explain;
-pub(crate) mod explore;
-pub(crate) mod format;
-pub(crate) mod host;
+#[cfg(feature = "full")]
+pub(crate) mod full;
+#[cfg(not(feature = "full"))]
+#[path = "left_out.rs"]
+pub(crate) mod full;
 pub(crate) mod info;
-pub(crate) mod iospec;
-pub(crate) mod kernels;
 pub(crate) mod list;
-pub(crate) mod lsp;
-pub(crate) mod machine;
-pub(crate) mod map;
-pub(crate) mod pack;
 mod page;
 pub(crate) mod report;
 mod retime;
 pub(crate) mod run;
-pub(crate) mod schedule;
-pub(crate) mod schema;
-pub(crate) mod sweep;
 pub(crate) mod targets;
-pub(crate) mod tune;
 pub(crate) mod view;
-pub(crate) mod yields;
 
 use crate::failure::{Failure, Told};
 use crate::files::{self, Bytes};

@@ -1,6 +1,6 @@
 //! `chipless run`
 
-mod calibrate;
+pub(super) mod calibrate;
 mod contract;
 mod diagnosis;
 mod driven;
@@ -20,7 +20,6 @@ use crate::output::OutputOptions;
 use crate::policy::PolicyOptions;
 use crate::progress::Bar;
 use crate::{files, terminal};
-pub(super) use calibrate::Calibrated;
 use chipless::spu::fqir::Runner;
 use chipless::spu::iospec::{self, RuleSet};
 use chipless::{Budget, Data, FailureKind, OpenDocument, Options, Policy};

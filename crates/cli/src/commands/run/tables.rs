@@ -1,5 +1,6 @@
 //! What a run leaves for other tools: traces and tables.
 
+use crate::commands::full;
 use crate::failure::Failure;
 use crate::files;
 use chipless_model::Program;
@@ -38,7 +39,7 @@ impl Tables {
         ];
         for (option, path) in tables {
             if let Some(path) = path.as_deref().filter(|path| form(path).is_none()) {
-                return Err(unknown(option, "`.csv`, `.json` or `.parquet`", path));
+                return Err(unknown(option, full::TABLES, path));
             }
         }
         match &self.trace {

@@ -1,7 +1,7 @@
 //! `chipless debug`
 
-use super::Opened;
-use super::run::{inputs, order, refusal, verify};
+use crate::commands::Opened;
+use crate::commands::run::{inputs, order, refusal, verify};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::options::TargetOptions;

@@ -4,8 +4,9 @@ mod compared;
 mod samples;
 mod told;
 
+use super::interrupted::interrupted;
+use super::mesh::NO_MESH;
 use crate::failure::{Exit, Failure};
-use crate::options::NO_MESH;
 use crate::output::OutputOptions;
 use crate::{files, terminal};
 use chipless::FailureKind;
@@ -277,7 +278,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         ));
     }
     let prepared = prepared(arguments, (&front, batch), &inputs)?;
-    let interrupted = terminal::interrupted();
+    let interrupted = interrupted();
     let mut told = Told::new(arguments.objective.into());
     let mut say = |progress: &Progress| told.say(progress);
     let options = search::Options {

@@ -1,6 +1,6 @@
 //! `chipless iospec`
 
-use super::Opened;
+use crate::commands::Opened;
 use crate::failure::{Exit, Failure};
 use crate::options::TargetOptions;
 use crate::{files, terminal};

@@ -1,6 +1,6 @@
 //! `chipless format`
 
-use super::Opened;
+use crate::commands::Opened;
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::terminal;

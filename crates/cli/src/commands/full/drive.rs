@@ -4,7 +4,7 @@ mod elements;
 mod script;
 mod talk;
 
-use super::contract;
+use crate::commands::contract;
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::options::TargetOptions;
@@ -153,7 +153,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     match &arguments.program {
         None => {
-            contract::without_program(&options)?;
+            super::host::without_program(&options)?;
             Driver::new(arguments, &document, session, Encoding::default()).run()
         }
         Some(path) => with_program(arguments, path, &options, &document, session),

@@ -1,8 +1,10 @@
 //! `chipless host`
 
+use crate::commands::contract;
 use crate::failure::{Exit, Failure};
 use crate::options::TargetOptions;
 use crate::{files, terminal};
+use chipless::Options;
 use chipless::spu::iospec::{Document, HostFile, RuleSet, host};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -49,14 +51,14 @@ Exit status: 0 done, 2 the contract cannot be used, or a file cannot be written.
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let options = arguments.options.load()?;
-    let document = super::contract::open(&arguments.spec, chipless::rule_set(&options))?;
+    let document = contract::open(&arguments.spec, chipless::rule_set(&options))?;
     let directory = &arguments.output;
     files::make_directory(directory)?;
     let program = if let Some(path) = &arguments.program {
         // Refused here, rather than by an application that does not start.
         let name = path.display().to_string();
         let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-        let options = super::contract::for_program(&options, &name, &bytes);
+        let options = contract::for_program(&options, &name, &bytes);
         chipless::with_behind(&name, &bytes, &options, |behind| {
             let session = chipless::spu::iospec::Session::new(&document, RuleSet::Spec);
             let matched = session.with_behind(behind.program).map(drop);
@@ -68,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         })?;
         Some((absolute(path)?, options))
     } else {
-        super::contract::without_program(&options)?;
+        without_program(&options)?;
         None
     };
     let contract = directory.join("iospec.yaml");
@@ -162,4 +164,9 @@ fn made(
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(|error| Failure::unreadable(path.display(), error))
+}
+
+/// Refuses options of programs where there is none.
+pub(super) fn without_program(options: &Options) -> Result<(), Failure> {
+    chipless::target("spu").map_or(Ok(()), |target| Ok(options.fit(target)?))
 }

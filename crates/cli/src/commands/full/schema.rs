@@ -1,6 +1,8 @@
 //! `chipless schema`
 
-use super::{adg, drive, explore, info, kernels, list, machine, map, run, targets, yields};
+use super::{adg, drive, explore, kernels, machine, map, resources, yields};
+use crate::commands::list::Listed;
+use crate::commands::{info, run, targets};
 use crate::failure::{Exit, Failure};
 use crate::output::Failed;
 use crate::terminal;
@@ -58,17 +60,17 @@ const OUTPUTS: [JsonOutput; 24] = [
     output::<Failed<'_>>("failure", "any command with --json that fails"),
     output::<InfoReport<'_>>("info", "info FILE --json"),
     output::<info::FilesReport<'_>>("info-files", "info FILE FILE --json"),
-    output::<info::FabricReport<'_>>("info-resources", "info ADG --resources --json"),
+    output::<resources::FabricReport<'_>>("info-resources", "info ADG --resources --json"),
     output::<CheckReport<'_>>("check", "check FILE --json"),
     output::<CodeCounts>("check-statistics", "check FILE --statistics --json"),
     output::<RulesReport>("explain", "explain --json"),
     output::<targets::TargetsReport>("targets", "targets --json"),
     output::<machine::MachineReport<'_>>("machine", "machine TARGET --json"),
     output::<RunReport<'_>>("run", "run FILE --json"),
-    output::<run::Calibrated<'_>>("run-calibrate", "run FILE --calibrate STEPS --json"),
+    output::<run::calibrate::Calibrated<'_>>("run-calibrate", "run FILE --calibrate STEPS --json"),
     output::<Difference>("diff", "diff A B --json"),
     output::<kernels::Report<'_>>("kernels", "kernels import LIBRARY --json"),
-    output::<list::Listing<'_>>("list", "list FILE --json"),
+    output::<Listing<'_>>("list", "list FILE --json"),
     output::<map::MapReport<'_>>("map", "map FILE --json"),
     output::<map::JudgedReport<'_>>("map-check", "map FILE --check MAPPING --json"),
     output::<adg::FabricDifference<'_>>("adg-diff", "adg diff A B --json"),
@@ -80,6 +82,16 @@ const OUTPUTS: [JsonOutput; 24] = [
     output::<yields::YieldReport<'_>>("yield", "yield FILE --json"),
     output::<ScheduleReport>("schedule", "schedule NET --json"),
 ];
+
+/// The answer to `list --json`, which is written a task a line.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "for its schema alone")]
+struct Listing<'t> {
+    /// Version of the form.
+    schema_version: u32,
+    /// The tasks that were asked for, queue by queue.
+    tasks: Vec<Listed<'t>>,
+}
 
 fn schema<T: JsonSchema>() -> Schema {
     SchemaSettings::draft2020_12()

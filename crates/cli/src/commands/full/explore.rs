@@ -3,6 +3,7 @@
 mod output;
 mod workloads;
 
+use super::interrupted::interrupted;
 use super::map::read_adg;
 use crate::failure::{Exit, Failure};
 use crate::files;
@@ -116,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         freeze,
         seed: arguments.seed,
         jobs: arguments.jobs.max(1),
-        stop: terminal::interrupted(),
+        stop: interrupted(),
     };
     let name = arguments.workloads.display().to_string();
     let mut explorer =
@@ -148,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(moves) => explorer.moves() >= moves,
         None => started.elapsed() >= time,
     };
-    while !enough(&explorer) && !terminal::interrupted().load(Ordering::Relaxed) {
+    while !enough(&explorer) && !interrupted().load(Ordering::Relaxed) {
         let before = explorer.best().clone();
         let log = explorer.round();
         // What the log says is there when it says it.

@@ -1,6 +1,6 @@
 //! `chipless yield`
 
-use super::Opened;
+use crate::commands::Opened;
 use crate::failure::{Exit, Failure};
 use crate::output::OutputOptions;
 use crate::terminal;

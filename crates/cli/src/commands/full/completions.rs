@@ -1,7 +1,7 @@
 //! `chipless completions`
 
-use crate::CommandLine;
 use crate::failure::{Exit, Failure};
+use crate::{CommandLine, GROUPS};
 use crate::{files, terminal};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, Command, CommandFactory};
@@ -104,7 +104,8 @@ fn markdown() -> String {
         .term_width(COLUMNS);
     command.build();
     let mut page = "# Commands\n\nWhat `chipless COMMAND --help` prints. This page is written by `cargo xtask reference`.\n".to_owned();
-    for command in command.get_subcommands() {
+    let names = GROUPS.iter().flat_map(|(_, names)| *names);
+    for command in names.filter_map(|name| command.find_subcommand(name)) {
         describe(&mut page, command, "##");
     }
     page

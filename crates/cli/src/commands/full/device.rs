@@ -1,6 +1,6 @@
 //! `chipless device`
 
-use super::run::outputs;
+use crate::commands::run::outputs;
 use crate::failure::{Exit, Failure, Told};
 use crate::files::{self, Growing, Names};
 use crate::output::OutputOptions;

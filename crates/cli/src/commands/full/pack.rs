@@ -1,6 +1,6 @@
 //! `chipless unpack` and `chipless pack`
 
-use super::Opened;
+use crate::commands::Opened;
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::terminal;

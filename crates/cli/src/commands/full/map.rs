@@ -1,6 +1,7 @@
 //! `chipless map`
 
-use super::Opened;
+use super::interrupted::interrupted;
+use crate::commands::Opened;
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::options::TargetOptions;
@@ -292,7 +293,7 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
         effort: arguments.effort,
         rounds: None,
         begin: None,
-        stop: terminal::interrupted(),
+        stop: interrupted(),
     };
     let watched = std::io::stderr().is_terminal();
     let started = Instant::now();

@@ -1,0 +1,33 @@
+//! The machines of `chipless schedule`, where other commands take them.
+
+use crate::failure::Failure;
+use chipless::Options;
+use chipless_schedule::emit::replay_machine;
+use chipless_schedule::machine::Machine as Mesh;
+use chipless_schedule::mesh;
+
+/// What to say of a machine that is neither a mesh nor a file.
+pub(super) const NO_MESH: &str = "expected a mesh by name, such as mesh4x4 (at most 4096 cores), or a machine file; there is no such file";
+
+/// Takes the machine of `schedule`, a mesh as JSON or by its name, for the machine file by which its schedules were replayed.
+pub(crate) fn take_mesh(options: &mut Options) -> Result<(), Failure> {
+    let Some(name) = options.value("machine").map(str::to_owned) else {
+        return Ok(());
+    };
+    let text = match mesh::file(&name) {
+        Some(ready_made) => ready_made,
+        None if name.starts_with("mesh") && !options.exists(&name) => {
+            return Err(Failure::unreadable(&name, NO_MESH));
+        }
+        None => match options.file("machine")? {
+            Some(file) => file.text().unwrap_or_default().to_owned(),
+            None => return Ok(()),
+        },
+    };
+    if text.trim_start().starts_with('{') {
+        let (mesh, _) = Mesh::read(&text).map_err(|error| Failure::unreadable(&name, error))?;
+        let (own, figures) = replay_machine(&mesh);
+        options.set_machine(name, own, figures);
+    }
+    Ok(())
+}

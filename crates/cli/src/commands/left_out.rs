@@ -1,0 +1,40 @@
+//! What is said in place of what a build without the feature `full` leaves out.
+
+pub(crate) use chipless::check;
+
+use crate::failure::{Exit, Failure};
+use crate::output::Format;
+use chipless::{Options, Policy};
+use clap::Subcommand;
+use std::path::{Path, PathBuf};
+
+/// Endings of tables.
+pub(crate) const TABLES: &str = "`.csv` or `.json` (Parquet is not in this build)";
+
+/// No command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {}
+
+impl Command {
+    pub(crate) fn run(&self) -> Result<Exit, Failure> {
+        match *self {}
+    }
+}
+
+pub(crate) fn fix(_: &Path, _: &Options, _: &Policy, _: bool) -> Result<(), Failure> {
+    Err(left_out("--fix"))
+}
+
+pub(crate) fn resources(_: &[PathBuf], _: &Options, _: Format) -> Result<Exit, Failure> {
+    Err(left_out("--resources"))
+}
+
+/// There are no meshes: a machine is a machine file of its target.
+#[expect(clippy::unnecessary_wraps, reason = "that of a full build may fail")]
+pub(crate) fn take_mesh(_: &mut Options) -> Result<(), Failure> {
+    Ok(())
+}
+
+fn left_out(option: &str) -> Failure {
+    Failure::misuse(option, crate::LEFT_OUT)
+}
