@@ -51,7 +51,7 @@ pub(crate) fn slot(
             let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
             let hint = suggest::hint(key, names.iter().copied());
             return Err(line.error(format!(
-                "{word} has no field `{key}`{hint}; {} are its fields, and waits are written `$S[8]>=16`",
+                "{word} has no field `{key}`; {} are its fields, and waits are written `$S[8]>=16`{hint}",
                 names.join(", ")
             )));
         }
@@ -623,7 +623,7 @@ mod tests {
             (
                 "COPY chanels=3",
                 6,
-                "no field `chanels`; did you mean \"channels\"?",
+                "written `$S[8]>=16`; did you mean \"channels\"?",
             ),
             (
                 "PSEUDO_DMA_DIRECT2D dst=fp16@var[sb][1,1][1,1]*1",

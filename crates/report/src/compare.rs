@@ -351,6 +351,6 @@ mod tests {
         assert_eq!(of(ElementType::Float8E5M2).words(), " within 25 %");
         assert_eq!(of(ElementType::Int8).words(), " within one step of 0.5000");
         assert_eq!(of(ElementType::Int64).words(), "");
-        assert_eq!(of(ElementType::Bool).absolute, 0.0);
+        assert_eq!(of(ElementType::Bool), Tolerance::relative(0.0));
     }
 }
