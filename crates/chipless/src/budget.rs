@@ -1,9 +1,9 @@
 //! What a run may take at most: latencies, peaks of memories, bytes moved.
 
 use crate::failure::Failure;
-use crate::suggest;
 use chipless_device::quantity;
 use chipless_model::Program;
+use chipless_model::suggest;
 use chipless_report::attribution::lives;
 use chipless_report::summary::{Budgeted, moved_bytes};
 use chipless_sim::Timeline;

@@ -17,7 +17,9 @@ use chipless_device::Machine;
 use chipless_device::figures::is_figure;
 use chipless_model::Finding;
 
-pub use chipless_device::{Breakdown, Engine, Record, Report, Status, Workload, Yields, yields};
+pub use chipless_device::{
+    Breakdown, Engine, Point, Record, Report, Status, Workload, Yields, yields,
+};
 
 /// A time such as `350us`, in picoseconds.
 pub fn time(text: &str) -> Option<u64> {

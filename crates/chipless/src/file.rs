@@ -294,6 +294,7 @@ impl OpenDocument<'_> {
     pub fn advise(&self, findings: &mut [Finding]) {
         if let Ok(mut lowered) = self.lower() {
             chipless_verify::advise(&mut lowered.program, findings);
+            describe(findings, &lowered.program);
         }
     }
 

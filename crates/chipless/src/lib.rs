@@ -45,7 +45,6 @@ mod policy;
 pub mod random;
 mod rules;
 mod run;
-pub mod suggest;
 mod target;
 mod targets;
 pub mod texts;
@@ -66,6 +65,7 @@ pub use chipless_dsa_explore as dsa_explore;
 pub use chipless_dsa_mapper as dsa_mapper;
 #[cfg(feature = "full")]
 pub use chipless_gemini as gemini;
+pub use chipless_model::suggest;
 #[cfg(feature = "full")]
 pub use chipless_neuron as neuron;
 pub use chipless_npu as npu;

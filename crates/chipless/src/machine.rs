@@ -10,9 +10,9 @@ mod completed;
 pub use completed::{Completed, Leniency, completed, nearest, unknown};
 
 use crate::failure::Failure;
-use crate::suggest;
 use chipless_device::figures::{Grade, is_figure};
 use chipless_device::quantity;
+use chipless_model::suggest;
 use std::collections::BTreeMap;
 
 /// A figure of a machine.

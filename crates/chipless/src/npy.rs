@@ -9,7 +9,7 @@ mod misfit;
 mod numbers;
 
 use header::{header, name, numpy_type};
-pub use numbers::{Numbers, numbers};
+pub use numbers::{Numbers, Reference, numbers, reference};
 
 use chipless_kernels::cast::{Rounding, decode_f64, decode_i16, encode_f64, encode_i64};
 use chipless_model::{ElementType, Kind, Port};

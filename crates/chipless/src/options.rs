@@ -2,11 +2,11 @@
 
 use crate::failure::Failure;
 use crate::machine::{self, completed};
-use crate::suggest;
 use crate::target::Target;
 use crate::targets;
 use chipless_device::figures::is_figure;
 use chipless_model::Limits;
+use chipless_model::suggest;
 use chipless_report::TimedBy;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};

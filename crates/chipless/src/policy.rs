@@ -1,8 +1,8 @@
 //! Which findings count: those that are left out, and those that are taken for errors.
 
 use crate::failure::Failure;
-use crate::suggest;
 use crate::targets;
+use chipless_model::suggest;
 use chipless_model::{Finding, Rule, Severity};
 use glob::{MatchOptions, Pattern};
 use std::collections::BTreeSet;

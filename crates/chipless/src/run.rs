@@ -6,7 +6,7 @@ use crate::random;
 use crate::target::Lowered;
 use chipless_model::{
     Access, BufferId, Direction, Finding, Grade, NoRoom, Node, Place, Port, Program, Storage,
-    TaskId, zeroed,
+    TaskId, count, zeroed,
 };
 use chipless_report::attribution::Attribution;
 use chipless_report::summary::{Output, Run};
@@ -123,8 +123,7 @@ pub fn unproven(program: &Program<'_>, below: Grade) -> Vec<String> {
     }
     let line = |(rule, (n, first))| {
         let first = program.task_name(first);
-        let tasks = if n == 1 { "task" } else { "tasks" };
-        format!("unproven: {rule} ({n} {tasks}, first {first})")
+        format!("unproven: {rule} ({}, first {first})", count(n, "task"))
     };
     rules.into_iter().map(line).collect()
 }

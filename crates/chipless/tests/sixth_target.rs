@@ -139,6 +139,7 @@ impl Document for Line<'_> {
             element: ElementType::Int8,
             shape: vec![self.bytes],
             host_element: None,
+            scale: None,
         };
         program.interface.inputs.push(port("x", x));
         program.interface.outputs.push(port("y", y));

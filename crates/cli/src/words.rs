@@ -6,6 +6,9 @@ use std::collections::BTreeSet;
 /// Characters of a first line of help, at most.
 const LINE: usize = 60;
 
+/// Columns that help is wrapped to. An example that is longer would go on in the next line.
+const WIDTH: usize = 100;
+
 /// Words that say too little, or that the field has another word for.
 const BANNED: &[&str] = &[
     "None needed",
@@ -51,6 +54,18 @@ fn first_lines_of_help_are_short() {
     }
     let wrong: Vec<String> = wrong.into_iter().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn examples_stand_in_one_line() {
+    for command in command().get_subcommands() {
+        let help = command.get_after_help().map(ToString::to_string);
+        let help = help.unwrap_or_default();
+        let examples = help.lines().filter(|line| line.starts_with("  chipless "));
+        for example in examples {
+            assert!(example.chars().count() <= WIDTH, "{example}");
+        }
+    }
 }
 
 #[test]

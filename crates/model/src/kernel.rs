@@ -140,6 +140,16 @@ impl Grade {
         }
     }
 
+    /// In a sentence, behind "its meaning is".
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Grade::Assumed => "assumed by Chipless",
+            Grade::Quoted => "quoted by third parties alone",
+            Grade::Documented => "documented by the vendor",
+            Grade::Proven => "proven by compiled programs",
+        }
+    }
+
     /// The grade of a name.
     pub fn from_name(name: &str) -> Option<Grade> {
         Grade::ALL.into_iter().find(|grade| grade.name() == name)

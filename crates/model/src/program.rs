@@ -223,7 +223,7 @@ pub struct Task {
 }
 
 /// A tensor that the host gives or gets.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Port {
     /// Its name.
     pub name: String,
@@ -235,6 +235,8 @@ pub struct Port {
     pub shape: Vec<u64>,
     /// Element type that the host has it in, where that is another one: numbers of a model in binary32 that a program keeps in binary16.
     pub host_element: Option<ElementType>,
+    /// The real number that one unit of its integers stands for, where the file says it; 0 stands for 0.
+    pub scale: Option<f64>,
 }
 
 impl Port {
@@ -246,7 +248,7 @@ impl Port {
 }
 
 /// The contract with the host.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interface {
     /// What the host gives, in the program's order.
     pub inputs: Vec<Port>,

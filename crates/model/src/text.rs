@@ -6,6 +6,15 @@ use std::sync::OnceLock;
 /// Bytes of a line beyond which its columns are counted in bytes: no editor shows such lines, and counting characters would take long.
 const LONG: usize = 8 << 10;
 
+/// A count with its noun: `1 task`, `2 tasks`.
+pub fn count(n: usize, noun: &str) -> String {
+    if n == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{n} {noun}s")
+    }
+}
+
 /// A text as it stands in HTML or SVG, between tags or in an attribute: control characters, which XML does not have, are replaced.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -1,6 +1,7 @@
 //! Addresses of transfers, and of elements that belong to registers, from text.
 
 use crate::{AssembleError, Line};
+use chipless_model::suggest;
 use chipless_neuron::DraftSubgraph;
 use chipless_neuron::VariableType;
 use chipless_neuron::stream::{DmaAddress, DmaSide, DmaTarget};
@@ -60,7 +61,7 @@ fn dma_address(
     let before = line.place();
     if let Some(digits) = line.word("an address")?.strip_prefix("tag0x") {
         let tag = u16::from_str_radix(digits, 16)
-            .map_err(|_| line.error(format!("`{digits}` is no tag in hexadecimal")))?;
+            .map_err(|_| line.refuse(format!("`{digits}` is no tag in hexadecimal")))?;
         line.expect("[")?;
         let id: u16 = line.integer("a number")?;
         line.expect("]")?;
@@ -106,7 +107,8 @@ fn known_target(
                     let place = tables
                         .flat_map(|t| &t.list)
                         .position(|listed| *listed == id);
-                    place.ok_or_else(|| line.error("the table does not list this variable"))? as u16
+                    place.ok_or_else(|| line.refuse("the table does not list this variable"))?
+                        as u16
                 }
                 None => line.integer("a variable or a number")?,
             };
@@ -135,24 +137,32 @@ fn known_target(
         }
         other => {
             line.back_to(before);
-            Err(line.error(format!(
+            Err(line.refuse(format!(
                 "`{other}` is none of var, table, registers, address"
             )))
         }
     }
 }
 
-/// The number of a variable whose name stands here, if one does.
+/// The number of a variable whose name stands here; nothing where a number does.
 fn named_variable(
     line: &mut Line<'_>,
     subgraph: &DraftSubgraph<'_>,
 ) -> Result<Option<u64>, AssembleError> {
-    let name = line.rest().split(']').next().unwrap_or_default();
-    let id = subgraph.variables.get(name).and_then(|v| v.var_id);
-    if id.is_some() {
-        line.word("a variable")?;
+    if line.rest().starts_with(|c: char| c.is_ascii_digit()) {
+        return Ok(None);
     }
-    Ok(id)
+    let name = line.word("a variable or a number")?;
+    let known = subgraph.variables.get(name).and_then(|v| v.var_id);
+    known.map(Some).ok_or_else(|| {
+        let hint = suggest::hint(name, names(subgraph));
+        line.refuse(format!("no variable is called `{name}`{hint}"))
+    })
+}
+
+/// Names of the variables of a subgraph.
+pub(crate) fn names<'s>(subgraph: &'s DraftSubgraph<'_>) -> impl Iterator<Item = &'s str> {
+    subgraph.variables.keys().map(|name| &**name)
 }
 
 /// `+0x40`, or nothing.

@@ -61,7 +61,7 @@ fn function(line: &mut Line<'_>) -> Result<DraftFunction, AssembleError> {
             "zero" => function.zero = line.parse("a number")?,
             "nan" => function.nan = line.parse("a number")?,
             "infinity" => function.infinity = pair(line, |l| l.parse("a number"))?,
-            other => return Err(line.error(format!("`{other}` is no option of a function"))),
+            other => return Err(line.refuse(format!("`{other}` is no option of a function"))),
         }
     }
     Ok(function)

@@ -20,7 +20,8 @@ mod line;
 mod lines;
 mod slot;
 
-use chipless_model::ElementType;
+use address::names;
+use chipless_model::{ElementType, suggest};
 use chipless_neuron::DraftFunctions;
 use chipless_neuron::Member;
 use chipless_neuron::stream::SLOT_BYTES;
@@ -78,6 +79,24 @@ pub fn assemble_with_lines(text: &str) -> Result<(Draft<'_>, Lines), AssembleErr
 
 /// Said of what belongs to a subgraph and stands in none.
 const NO_SUBGRAPH: &str = "a `subgraph` line must come before";
+
+/// Words that a line can begin with, besides instructions.
+pub const STATEMENTS: &[&str] = &[
+    "member",
+    "stream",
+    "neff",
+    "input",
+    "output",
+    "subgraph",
+    "queue",
+    "var",
+    "engine",
+    "dma",
+    "functions",
+    "segment",
+    "control",
+    "function",
+];
 
 struct Assembler<'a> {
     draft: Draft<'a>,
@@ -144,7 +163,7 @@ impl<'a> Assembler<'a> {
                 let content = match line.word("text or hex")? {
                     "text" => Content::Text(path.clone(), false),
                     "hex" => Content::Hex(path.clone()),
-                    other => return Err(line.error(format!("`{other}` is neither text nor hex"))),
+                    other => return Err(line.refuse(format!("`{other}` is neither text nor hex"))),
                 };
                 self.begin(path, content, line)?;
             }
@@ -190,7 +209,7 @@ impl<'a> Assembler<'a> {
                 let name = line.word("the engine's name")?;
                 let engine = Engine::from_name(name);
                 if engine == Engine::Unknown {
-                    return Err(line.error(format!(
+                    return Err(line.refuse(format!(
                         "`{name}` is no engine; pe, act, dve, pool and sp are"
                     )));
                 }
@@ -234,7 +253,8 @@ impl<'a> Assembler<'a> {
             }
             _ => {
                 let Some(subgraph) = self.draft.subgraphs.last() else {
-                    return Err(line.error(format!("`{word}` is no statement")));
+                    let hint = suggest::hint(word, STATEMENTS.iter().copied());
+                    return Err(line.refuse(format!("`{word}` is no statement{hint}")));
                 };
                 let slot = slot::slot(word, line, subgraph)?;
                 let slots = &mut self.work(line)?.slots;
@@ -293,7 +313,7 @@ impl<'a> Assembler<'a> {
         let kind = line.word("the variable's type")?;
         let kind = match VariableType::from_name(kind) {
             VariableType::Unknown => {
-                return Err(line.error(format!("`{kind}` is no type of variable")));
+                return Err(line.refuse(format!("`{kind}` is no type of variable")));
             }
             kind => kind,
         };
@@ -308,7 +328,10 @@ impl<'a> Assembler<'a> {
         let number = |line: &mut Line<'a>, subgraph: &DraftSubgraph<'_>| {
             let other = line.word("a variable's name")?;
             let known = subgraph.variables.get(other).and_then(|v| v.var_id);
-            known.ok_or_else(|| line.error(format!("no variable is called `{other}` so far")))
+            known.ok_or_else(|| {
+                let hint = suggest::hint(other, names(subgraph));
+                line.refuse(format!("no variable is called `{other}` so far{hint}"))
+            })
         };
         let mut variable = Variable {
             kind: Some(kind),
@@ -347,7 +370,7 @@ impl<'a> Assembler<'a> {
                 "at" => variable.backing_variable_off = Some(line.integer("an offset")?),
                 "to" => variable.referenced_var_id = Some(number(line, subgraph)?),
                 "fabric" => variable.fabric_path = Some(fabric(line)?),
-                other => return Err(line.error(format!("`{other}` is no option of a variable"))),
+                other => return Err(line.refuse(format!("`{other}` is no option of a variable"))),
             }
         }
         if subgraph.variables.insert(name.into(), variable).is_some() {
@@ -366,7 +389,7 @@ fn architecture(line: &mut Line<'_>) -> Result<Architecture, AssembleError> {
         "trn1" | "inf2" => Ok(Architecture::Trn1),
         "trn2" => Ok(Architecture::Trn2),
         "trn3" => Ok(Architecture::Trn3),
-        other => Err(line.error(format!(
+        other => Err(line.refuse(format!(
             "`{other}` is no hardware; inf1, trn1, inf2, trn2 and trn3 are"
         ))),
     }
@@ -380,7 +403,7 @@ fn tensor<'a>(line: &mut Line<'a>) -> Result<Tensor<'a>, AssembleError> {
         .element()
         .or_else(|| ElementType::from_name(dtype));
     if element.is_none() {
-        return Err(line.error(format!("`{dtype}` is no element type")));
+        return Err(line.refuse(format!("`{dtype}` is no element type")));
     }
     let shape = line.list(|l| l.integer("a dimension"))?;
     Ok(Tensor {
@@ -405,7 +428,7 @@ fn queue_set<'a>(line: &mut Line<'a>) -> Result<(&'a str, QueueSet<'a>), Assembl
     let name = line.word("the queue set's name")?;
     let kind = line.word("the queue set's type")?;
     let kind = match QueueType::from_name(kind) {
-        QueueType::Unknown => return Err(line.error(format!("`{kind}` is no type of queue set"))),
+        QueueType::Unknown => return Err(line.refuse(format!("`{kind}` is no type of queue set"))),
         kind => kind,
     };
     let mut queue = QueueSet {
@@ -436,7 +459,7 @@ fn queue_set<'a>(line: &mut Line<'a>) -> Result<(&'a str, QueueSet<'a>), Assembl
                     partition_size: line.integer("a size")?,
                 });
             }
-            other => return Err(line.error(format!("`{other}` is no option of a queue set"))),
+            other => return Err(line.refuse(format!("`{other}` is no option of a queue set"))),
         }
     }
     Ok((name, queue))
@@ -460,7 +483,7 @@ fn entry<'a>(line: &mut Line<'a>) -> Result<DmaEntry<'a>, AssembleError> {
             "semaphore" => entry.semaphore = Some(line.integer("a semaphore")?),
             "event" => entry.event = Some(line.integer("an event")?),
             "remote" => entry.remote_semaphores = line.series(|l| l.integer("a semaphore"))?,
-            other => return Err(line.error(format!("`{other}` is no option of a descriptor"))),
+            other => return Err(line.refuse(format!("`{other}` is no option of a descriptor"))),
         }
     }
     Ok(entry)
@@ -536,7 +559,7 @@ fn descriptor<'a>(
             "tiling" => {
                 descriptor.num_tiling_dimensions = Some(line.integer("a number of dimensions")?);
             }
-            other => return Err(line.error(format!("`{other}` is no option of a transfer"))),
+            other => return Err(line.refuse(format!("`{other}` is no option of a transfer"))),
         }
     }
     Ok(descriptor)
@@ -563,7 +586,7 @@ fn constant(line: &mut Line<'_>, file: &str) -> Result<Vec<u8>, AssembleError> {
             let byte = line.word("a byte")?;
             bytes.push(
                 u8::from_str_radix(byte, 16)
-                    .map_err(|_| line.error(format!("`{byte}` is no byte")))?,
+                    .map_err(|_| line.refuse(format!("`{byte}` is no byte")))?,
             );
         }
         return Ok(bytes);

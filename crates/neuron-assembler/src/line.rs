@@ -7,6 +7,8 @@ pub(crate) struct Line<'a> {
     text: &'a str,
     number: usize,
     at: usize,
+    /// Where the word that was taken last starts.
+    word_at: usize,
 }
 
 impl<'a> Line<'a> {
@@ -20,6 +22,7 @@ impl<'a> Line<'a> {
             text,
             number,
             at: 0,
+            word_at: 0,
         };
         line.skip();
         line
@@ -55,14 +58,26 @@ impl<'a> Line<'a> {
     /// The error that something else was expected here.
     pub(crate) fn expected(&self, what: &str) -> AssembleError {
         let rest = self.rest();
-        let found: String = rest
-            .split_whitespace()
-            .next()
-            .unwrap_or("the end of the line")
+        let is_mark = |c: char| chipless_neuron::stream::MARKS.contains(c);
+        // A word, or the marks that stand in its place.
+        let starts_with_mark = rest.starts_with(is_mark);
+        let size = rest.find(|c: char| c.is_whitespace() || is_mark(c) != starts_with_mark);
+        let found: String = rest[..size.unwrap_or(rest.len())]
             .chars()
             .take(40)
             .collect();
+        if found.is_empty() {
+            return self.error(format!("expected {what}, found the end of the line"));
+        }
         self.error(format!("expected {what}, found `{found}`"))
+    }
+
+    /// An error at the word that was taken last.
+    pub(crate) fn refuse(&self, message: impl Into<String>) -> AssembleError {
+        AssembleError {
+            column: self.word_at + 1,
+            ..self.error(message)
+        }
     }
 
     /// An error at this place.
@@ -109,6 +124,7 @@ impl<'a> Line<'a> {
         if size == 0 {
             return Err(self.expected(what));
         }
+        self.word_at = self.at;
         self.at += size;
         self.skip();
         Ok(&rest[..size])
@@ -121,6 +137,7 @@ impl<'a> Line<'a> {
         if size == 0 {
             return Err(self.expected(what));
         }
+        self.word_at = self.at;
         self.at += size;
         self.skip();
         Ok(&rest[..size])

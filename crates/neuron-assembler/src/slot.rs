@@ -2,11 +2,12 @@
 //! In [addresses](crate::address) of transfers, names of variables are taken for their numbers.
 
 use crate::address::{dma_side, scalars};
-use crate::{AssembleError, Line};
+use crate::{AssembleError, Line, STATEMENTS};
+use chipless_model::suggest;
 use chipless_neuron::DraftSubgraph;
 use chipless_neuron::stream::formats::{Code, Field, Kind};
 use chipless_neuron::stream::{
-    ALU_OPERATIONS, AluOperation, ELEMENT_CODES, ElementCode, Events, Instruction, Opcode,
+    ALU_OPERATIONS, AluOperation, ELEMENT_CODES, ElementCode, Events, Instruction, OPCODES, Opcode,
     PSUM_BASE, SLOT_BYTES, Slot, Support, UNNAMED,
 };
 
@@ -20,10 +21,13 @@ pub(crate) fn slot(
     let byte = match (Opcode::named(word), unnamed) {
         (Some(opcode), _) => opcode.byte,
         (None, Some(digits)) => u8::from_str_radix(digits, 16)
-            .map_err(|_| line.error(format!("`{digits}` is no byte in hexadecimal")))?,
+            .map_err(|_| line.refuse(format!("`{digits}` is no byte in hexadecimal")))?,
         (None, None) => {
-            return Err(line.error(format!(
-                "`{word}` is neither a statement nor an instruction"
+            let instructions = OPCODES.iter().map(|opcode| opcode.name);
+            let known = STATEMENTS.iter().copied().chain(instructions);
+            let hint = suggest::hint(word, known);
+            return Err(line.refuse(format!(
+                "`{word}` is neither a statement nor an instruction{hint}"
             )));
         }
     };
@@ -45,8 +49,9 @@ pub(crate) fn slot(
         if field.is_none() && key != "bytes" {
             line.back_to(before);
             let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+            let hint = suggest::hint(key, names.iter().copied());
             return Err(line.error(format!(
-                "{word} has no field `{key}`; {} are its fields, and waits are written `$S[8]>=16`",
+                "{word} has no field `{key}`; {} are its fields, and waits are written `$S[8]>=16`{hint}",
                 names.join(", ")
             )));
         }
@@ -210,7 +215,7 @@ fn put(
         Kind::Name => {
             let name = line.word("a name")?;
             if name.len() > usize::from(field.kind.size()) {
-                return Err(line.error(format!("`{name}` has more than 32 bytes")));
+                return Err(line.refuse(format!("`{name}` has more than 32 bytes")));
             }
             name.bytes().collect()
         }
@@ -260,7 +265,7 @@ fn named(
     if word.starts_with(|c: char| c.is_ascii_digit()) {
         return line.integer("a number up to 255");
     }
-    Err(line.error(format!("`{word}` {}", why())))
+    Err(line.refuse(format!("`{word}` {}", why())))
 }
 
 /// `start+stop`, or a number.
@@ -291,7 +296,7 @@ fn element(line: &mut Line<'_>) -> Result<u8, AssembleError> {
     code.ok_or_else(|| {
         line.back_to(before);
         let names: Vec<&str> = ELEMENT_CODES.iter().map(|c| c.name).collect();
-        line.error(format!(
+        line.refuse(format!(
             "`{name}` is no element type; {} are",
             names.join(", ")
         ))
@@ -448,7 +453,7 @@ impl Event {
 /// `$S[45]>=16`, `$S[8]++@complete`, `$S[3]+=7@read`.
 fn event(line: &mut Line<'_>) -> Result<Event, AssembleError> {
     line.expect("$S[")?;
-    let index = line.integer("a semaphore")?;
+    let index = line.integer("a semaphore from 0 to 255")?;
     line.expect("]")?;
     for (sign, mode) in [("==", 1), (">=", 5), (">", 4)] {
         if line.eat(sign) {
@@ -464,7 +469,7 @@ fn event(line: &mut Line<'_>) -> Result<Event, AssembleError> {
         let update = match line.word("wait or update")? {
             "wait" => false,
             "update" => true,
-            other => return Err(line.error(format!("`{other}` is neither wait nor update"))),
+            other => return Err(line.refuse(format!("`{other}` is neither wait nor update"))),
         };
         line.expect("=")?;
         let mode = line.integer("a mode")?;
@@ -489,11 +494,13 @@ fn event(line: &mut Line<'_>) -> Result<Event, AssembleError> {
     } else {
         return Err(line.expected("a comparison, `++`, `--`, `+=` or `-=`"));
     };
-    line.expect("@")?;
+    if !line.eat("@") {
+        return Err(line.expected("`@complete` or `@read`"));
+    }
     let moment = match line.word("read or complete")? {
         "read" => 0,
         "complete" => 0x10,
-        other => return Err(line.error(format!("`{other}` is neither read nor complete"))),
+        other => return Err(line.refuse(format!("`{other}` is neither read nor complete"))),
     };
     Ok(Event {
         update: true,
@@ -593,8 +600,36 @@ mod tests {
     #[test]
     fn mistakes_are_placed() {
         for (text, column, why) in [
-            ("NOPE", 5, "neither a statement nor an instruction"),
-            ("NOP $S[300]>=1", 8, "a semaphore"),
+            (
+                "NOPE",
+                1,
+                "`NOPE` is neither a statement nor an instruction; did you mean \"NOP\"?",
+            ),
+            (
+                "NOP $S[300]>=1",
+                8,
+                "expected a semaphore from 0 to 255, found `300`",
+            ),
+            (
+                "NOP $S[3]++",
+                12,
+                "expected `@complete` or `@read`, found the end of the line",
+            ),
+            (
+                "NOP $S[3]++@issue",
+                13,
+                "`issue` is neither read nor complete",
+            ),
+            (
+                "COPY chanels=3",
+                6,
+                "written `$S[8]>=16`; did you mean \"channels\"?",
+            ),
+            (
+                "PSEUDO_DMA_DIRECT2D dst=fp16@var[sb][1,1][1,1]*1",
+                34,
+                "no variable is called `sb`; did you mean \"SB\"?",
+            ),
             ("COPY dst=fp99@0x0[1][1] src=", 10, "no element type"),
             (
                 "COPY dst=fp32@0x0[1,2][1] src=",

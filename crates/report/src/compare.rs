@@ -3,7 +3,7 @@
 use crate::statistics::number;
 use crate::style::{Paint, clean};
 use chipless_kernels::cast::decode_f64;
-use chipless_model::Port;
+use chipless_model::{ElementType, Kind, Port};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
@@ -13,16 +13,79 @@ use std::fmt::Write;
 pub struct Comparison {
     /// Its name.
     pub output: String,
+    /// Whether every element is within the tolerance.
+    pub agrees: bool,
+    /// By how much an element may be off.
+    pub tolerance: Tolerance,
+    /// Elements beyond the tolerance.
+    pub beyond: u64,
     /// The greatest difference of two elements; infinite, which JSON has as null, where one of them is NaN or an infinity and the other
     /// is not the same.
     pub max_abs: f64,
-    /// Where it is, outermost dimension first.
+    /// Where the greatest difference is, outermost dimension first.
     pub index: Vec<u64>,
+    /// Elements of the output.
+    pub elements: u64,
     /// Elements that differ at all.
     pub differing: u64,
     /// The task that computed this element, where that can be told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+}
+
+/// By how much an element may be off from the one that is expected: by both together.
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct Tolerance {
+    /// Whatever the element, in the numbers of the reference.
+    pub absolute: f64,
+    /// A part of the expected element, or of the root mean square of the reference where that is more.
+    pub relative: f64,
+}
+
+impl Tolerance {
+    /// What rounding explains in an output of this type, one unit of whose integers is worth `unit`.
+    ///
+    /// Accelerators compute in 16 bits, also where they write 32: 1 % is some 20 roundings of float16, and a rounding error in a sum is as
+    /// large as its usual terms, not as the sum. Types with fewer digits may be off by a step, and so may integers that stand for reals.
+    pub const fn of(element: ElementType, unit: f64) -> Tolerance {
+        let (absolute, relative) = match (element, element.kind()) {
+            (ElementType::Float8E5M2, _) => (0.0, 0.25),
+            (ElementType::Float8E4M3 | ElementType::Float8E4M3Fn, _) => (0.0, 0.125),
+            (ElementType::Float8E3M4, _) => (0.0, 0.0625),
+            (_, Kind::Float) => (0.0, 0.01),
+            (ElementType::Bool | ElementType::Binary, _) => (0.0, 0.0),
+            _ if element.bits() <= 16 => (unit, 0.0),
+            // Indices, counts and sums.
+            _ => (0.0, 0.0),
+        };
+        Tolerance { absolute, relative }
+    }
+
+    /// This part of the expected element.
+    pub const fn relative(relative: f64) -> Tolerance {
+        Tolerance {
+            absolute: 0.0,
+            relative,
+        }
+    }
+
+    fn words(self) -> String {
+        match (self.relative > 0.0, self.absolute > 0.0) {
+            (true, _) => format!(" within {} %", number(self.relative * 100.0)),
+            (false, true) => format!(" within one step of {}", number(self.absolute)),
+            (false, false) => String::new(),
+        }
+    }
+}
+
+/// What an output should be.
+pub struct Reference<'r> {
+    /// Puts its elements from this one on into the slice. `None` where they cannot be decoded.
+    pub numbers: &'r dyn Fn(u64, &mut [f64]) -> Option<()>,
+    /// What one unit of the output is worth in these numbers.
+    pub unit: f64,
+    /// By how much an element may be off.
+    pub tolerance: Tolerance,
 }
 
 /// Where a run first wrote a NaN or an infinity.
@@ -45,19 +108,27 @@ pub struct NanSearch(pub Option<FirstNan>);
 const CHUNK: usize = 1 << 13;
 
 impl Comparison {
-    /// An output's bytes beside those that were expected, and the place of the greatest difference among the elements. `None` where they
-    /// cannot be decoded.
-    pub fn of(port: &Port, found: &[u8], expected: &[u8]) -> Option<(Comparison, u64)> {
+    /// An output's bytes beside its reference, and the place of the greatest difference among the elements. `None` where they cannot be
+    /// decoded.
+    pub fn of(port: &Port, found: &[u8], reference: &Reference<'_>) -> Option<(Comparison, u64)> {
+        let usual = root_mean_square(port, reference)?;
+        let Reference {
+            numbers,
+            unit,
+            tolerance,
+        } = reference;
         let bytes = CHUNK * port.element.bits() as usize / 8;
-        let (mut max_abs, mut place, mut differing, mut first) = (0.0, 0, 0, 0);
-        for (found, expected) in found.chunks(bytes).zip(expected.chunks(bytes)) {
+        let (mut max_abs, mut place, mut differing, mut beyond, mut first) = (0.0, 0, 0, 0, 0);
+        for found in found.chunks(bytes) {
             let count = found.len() * 8 / port.element.bits() as usize;
             let (mut left, mut right) = (vec![0.0; count], vec![0.0; count]);
             decode_f64(port.element, found, &mut left).ok()?;
-            decode_f64(port.element, expected, &mut right).ok()?;
+            numbers(first, &mut right)?;
             for (index, (left, right)) in left.iter().zip(&right).enumerate() {
-                let difference = difference(*left, *right);
+                let difference = difference(left * unit, *right);
+                let allowed = tolerance.absolute + tolerance.relative * right.abs().max(usual);
                 differing += u64::from(difference > 0.0);
+                beyond += u64::from(difference > allowed || difference.is_infinite());
                 if difference > max_abs {
                     (max_abs, place) = (difference, first + index as u64);
                 }
@@ -66,21 +137,29 @@ impl Comparison {
         }
         let comparison = Comparison {
             output: port.name.clone(),
+            agrees: beyond == 0,
+            tolerance: *tolerance,
+            beyond,
             max_abs,
             index: index(place, &port.shape),
+            elements: first,
             differing,
             task: None,
         };
         Some((comparison, place))
     }
 
-    fn line(&self, elements: u64) -> String {
+    /// One sentence for people.
+    pub fn line(&self) -> String {
         if self.differing == 0 {
             return "equal".to_owned();
         }
         let Comparison {
+            tolerance,
+            beyond,
             max_abs,
             index,
+            elements,
             differing,
             task,
             ..
@@ -88,11 +167,43 @@ impl Comparison {
         let from = task.as_ref().map_or(String::new(), |task| {
             format!(", computed by {}", clean(task))
         });
+        let within = tolerance.words();
+        let verdict = if self.agrees {
+            format!("agrees{within}")
+        } else if within.is_empty() {
+            "does not agree".to_owned()
+        } else {
+            let are = if *beyond == 1 {
+                "element is"
+            } else {
+                "elements are"
+            };
+            format!("does not agree{within}: {beyond} {are} beyond it")
+        };
         format!(
-            "{differing} of {elements} differ, by {} at most, at {index:?}{from}",
+            "{verdict}; {differing} of {elements} differ, by {} at most, at {index:?}{from}",
             number(*max_abs)
         )
     }
+}
+
+/// The root mean square of the finite elements of a reference.
+fn root_mean_square(port: &Port, reference: &Reference<'_>) -> Option<f64> {
+    if reference.tolerance.relative == 0.0 {
+        return Some(0.0);
+    }
+    let elements: u64 = port.shape.iter().product();
+    let (mut sum, mut finite, mut first) = (0.0, 0u64, 0);
+    while first < elements {
+        let mut numbers = vec![0.0; (elements - first).min(CHUNK as u64) as usize];
+        (reference.numbers)(first, &mut numbers)?;
+        for number in numbers.iter().filter(|number| number.is_finite()) {
+            sum += number * number;
+            finite += 1;
+        }
+        first += numbers.len() as u64;
+    }
+    Some((sum / finite.max(1) as f64).sqrt())
 }
 
 /// Of two elements: equal ones and NaN beside NaN do not differ.
@@ -133,18 +244,23 @@ pub(crate) fn text(
     paint: Paint,
     compared: Option<&[Comparison]>,
     searched: Option<&NanSearch>,
-    outputs: &[Port],
 ) {
     if let Some(compared) = compared {
-        let _ = writeln!(out, "\n{}", paint.strong("compared"));
+        let _ = write!(out, "\n{}", paint.strong("compared"));
+        if compared.iter().any(|of| of.tolerance.relative > 0.0) {
+            let _ = write!(
+                out,
+                "{}",
+                paint.dim("  a percentage is of the expected element, or of the reference's root mean square if larger")
+            );
+        }
+        out.push('\n');
         for comparison in compared {
-            let port = outputs.iter().find(|port| port.name == comparison.output);
-            let elements = port.map_or(0, |port| port.shape.iter().product());
             let _ = writeln!(
                 out,
                 "  {}  {}",
                 clean(&comparison.output),
-                comparison.line(elements)
+                comparison.line()
             );
         }
     }
@@ -171,7 +287,7 @@ pub(crate) fn text(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chipless_model::{BufferId, ElementType};
+    use chipless_model::BufferId;
 
     #[test]
     fn the_greatest_difference_has_a_place() {
@@ -181,28 +297,60 @@ mod tests {
             element: ElementType::Float32,
             shape: vec![3, 5],
             host_element: None,
-        };
-        let bytes = |numbers: &[f32]| {
-            numbers
-                .iter()
-                .flat_map(|n| n.to_le_bytes())
-                .collect::<Vec<u8>>()
+            scale: None,
         };
         let mut numbers = [1.0f32; 15];
         numbers[2] = f32::NAN;
-        let expected = bytes(&numbers);
-        numbers[4] = 1.25;
+        let expected = numbers;
+        let compare = |found: &[f32], tolerance| {
+            let found: Vec<u8> = found.iter().flat_map(|n| n.to_le_bytes()).collect();
+            let numbers = |first: u64, slots: &mut [f64]| {
+                for (slot, number) in slots.iter_mut().zip(&expected[first as usize..]) {
+                    *slot = f64::from(*number);
+                }
+                Some(())
+            };
+            let reference = Reference {
+                numbers: &numbers,
+                unit: 1.0,
+                tolerance,
+            };
+            Comparison::of(&port, &found, &reference).expect("decodes")
+        };
+        let usual = Tolerance::of(port.element, 1.0);
+        numbers[4] = 1.005;
+        let (found, _) = compare(&numbers, usual);
+        assert_eq!((found.agrees, found.differing, found.beyond), (true, 1, 0));
+        assert!(!compare(&numbers, Tolerance::relative(0.001)).0.agrees);
         numbers[13] = -2.0;
-        let (found, place) = Comparison::of(&port, &bytes(&numbers), &expected).expect("decodes");
+        let (found, place) = compare(&numbers, usual);
         assert_eq!((found.max_abs, found.differing, place), (3.0, 2, 13));
+        assert_eq!((found.agrees, found.beyond), (false, 1));
         assert_eq!(found.index, [2, 3]);
-        numbers[0] = f32::INFINITY;
-        let (found, _) = Comparison::of(&port, &bytes(&numbers), &expected).expect("decodes");
         assert_eq!(
-            (found.max_abs, &found.index[..]),
-            (f64::INFINITY, &[0, 0][..])
+            found.line(),
+            "does not agree within 1 %: 1 element is beyond it; 2 of 15 differ, by 3 at most, at [2, 3]"
         );
-        let (found, _) = Comparison::of(&port, &expected, &expected).expect("decodes");
+        numbers[0] = f32::INFINITY;
+        let (found, _) = compare(&numbers, usual);
+        assert_eq!(
+            (found.max_abs, &found.index[..], found.beyond),
+            (f64::INFINITY, &[0, 0][..], 2)
+        );
+        let (found, _) = compare(&expected, Tolerance::relative(0.0));
         assert_eq!((found.max_abs, found.differing), (0.0, 0));
+        assert_eq!(found.line(), "equal");
+    }
+
+    /// Integers of up to 16 bits stand for reals and may be off by a step; longer ones count things.
+    #[test]
+    fn a_tolerance_follows_from_the_type() {
+        let of = |element| Tolerance::of(element, 0.5);
+        assert_eq!(of(ElementType::Float16).words(), " within 1 %");
+        assert_eq!(of(ElementType::BFloat16), Tolerance::relative(0.01));
+        assert_eq!(of(ElementType::Float8E5M2).words(), " within 25 %");
+        assert_eq!(of(ElementType::Int8).words(), " within one step of 0.5000");
+        assert_eq!(of(ElementType::Int64).words(), "");
+        assert_eq!(of(ElementType::Bool), Tolerance::relative(0.0));
     }
 }

@@ -187,6 +187,7 @@ pub(crate) fn pipeline() -> Program<'static> {
         element,
         shape: shape.to_vec(),
         host_element: None,
+        scale: None,
     };
     p.interface
         .inputs

@@ -1,6 +1,7 @@
 //! Colours, and the few ways of writing a quantity that all texts share.
 
 use anstyle::{AnsiColor, Style};
+pub(crate) use chipless_model::count;
 use chipless_model::{Condition, Program, Severity, Time, Wait};
 use std::borrow::Cow;
 use std::fmt::{self, Display};
@@ -143,15 +144,6 @@ pub(crate) fn shape(dimensions: &[u64]) -> String {
         .map(u64::to_string)
         .collect::<Vec<_>>()
         .join("×")
-}
-
-/// A count with its noun.
-pub(crate) fn count(n: usize, noun: &str) -> String {
-    if n == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{n} {noun}s")
-    }
 }
 
 /// A condition with its sync: `barrier 3`, `S[7] ≥ 2`.

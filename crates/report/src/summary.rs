@@ -127,8 +127,8 @@ impl Run<'_, '_> {
             let _ = writeln!(out, "  {}", paint.dim(clean(&text)));
         }
         self.outputs_text(&mut out, paint);
-        let (compared, ports) = (self.compared.as_deref(), &program.interface.outputs);
-        compare::text(&mut out, paint, compared, self.first_nan.as_ref(), ports);
+        let compared = self.compared.as_deref();
+        compare::text(&mut out, paint, compared, self.first_nan.as_ref());
         if self.is_timed {
             self.times_text(&mut out, paint, width);
         }

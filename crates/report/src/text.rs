@@ -213,7 +213,8 @@ impl<'a> Texts<'a> {
             } else {
                 place.to_string()
             };
-            let label = if name.is_empty() {
+            // A role that begins with the name says it already.
+            let label = if name.is_empty() || role.starts_with(&format!("{name} ")) {
                 role.clone()
             } else {
                 format!("{name}: {role}")

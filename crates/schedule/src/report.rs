@@ -136,25 +136,28 @@ pub struct RunnerUp {
 /// The report as text.
 pub fn text(report: &Report) -> String {
     let mut text = format!(
-        "{}: {} layers, batch {}, on {}\n",
-        report.network, report.layers, report.batch, report.machine
+        "{}: {}, batch {}, on {}\n",
+        report.network,
+        chipless_model::count(report.layers, "layer"),
+        report.batch,
+        report.machine
     );
     let of_model = report.model.figures();
     let rows = [
         (
             report.replay,
             "replay",
-            "with waits and DRAM queue, as `chipless run --machine` times it, in whole cycles (rounded up); this is the result",
+            "the result: as `run` times it, with waits and the queue of DRAM",
         ),
         (
             Some(of_model),
             "SET's model",
-            "without waits, at a byte for each element; for comparison with SET",
+            "to compare with SET: without waits, a byte for each element",
         ),
         (
             Some(report.lower_bound),
             "lower bound",
-            "of SET's model, not of the result: no schedule is below",
+            "of SET's model, not of the result",
         ),
     ];
     for (figures, title, meaning) in rows {

@@ -48,6 +48,20 @@ enum Edit {
     Edge(TaskId, TaskId),
 }
 
+impl Edit {
+    /// The tasks that it changes.
+    fn tasks(self) -> Vec<TaskId> {
+        match self {
+            Edit::Wait(task, ..)
+            | Edit::Replace(task, ..)
+            | Edit::Remove(task, _)
+            | Edit::Signal(task, ..)
+            | Edit::Instead(task, ..) => vec![task],
+            Edit::Edge(giver, taker) => vec![giver, taker],
+        }
+    }
+}
+
 /// A change in words.
 struct Change {
     edit: Edit,
@@ -56,6 +70,7 @@ struct Change {
 
 /// What a change leaves.
 struct Tried {
+    edit: Edit,
     text: String,
     errors: usize,
     /// A change of another kind that leaves no error either, where that was looked for.
@@ -86,27 +101,32 @@ pub fn advise(program: &mut Program<'_>, findings: &mut [Finding]) {
         mended.push((finding, advice));
     }
     // What leaves no error mends the other findings as well.
-    let all = mended.iter().filter_map(|(_, advice)| advice.as_ref());
-    let all = all
-        .filter(|advice| advice.errors == 0)
-        .map(|a| a.text.clone())
-        .next();
+    let mut all = mended.iter().filter_map(|(_, advice)| advice.as_ref());
+    let all = all.find(|advice| advice.errors == 0).cloned();
     for (finding, advice) in mended {
         let own = match (advice, &all) {
             (Some(advice), Some(all)) if advice.errors > 0 => Some(all.clone()),
             (None, Some(all)) => Some(all.clone()),
-            (advice, _) => advice.map(|advice| advice.text),
+            (advice, _) => advice,
         };
-        if own.is_some() {
-            finding.hint = own;
+        let Some(own) = own else { continue };
+        let named = tasks_of(program, finding);
+        let changed = own.edit.map_or_else(Vec::new, Edit::tasks);
+        for task in changed.into_iter().filter(|task| !named.contains(task)) {
+            let role = format!("{} is what the help changes", program.task_name(task));
+            finding.related.push((program.place(task), role));
         }
+        finding.hint = Some(own.text);
     }
 }
 
 /// What to do about a finding, and how many errors it leaves.
+#[derive(Clone)]
 struct Advice {
     text: String,
     errors: usize,
+    /// The change that was tried; nothing where none helps.
+    edit: Option<Edit>,
 }
 
 /// How many errors of each kind a program has, by place.
@@ -171,6 +191,7 @@ fn tried(
             known if is_better && known.as_ref().is_none_or(|known| errors < known.errors) => {
                 of_best = Some(kind);
                 best = Some(Tried {
+                    edit,
                     text,
                     errors,
                     other: None,
@@ -509,6 +530,7 @@ fn race(program: &mut Program<'_>, finding: &Finding, before: &Signature) -> Opt
     Some(Advice {
         text,
         errors: best.errors,
+        edit: Some(best.edit),
     })
 }
 
@@ -574,6 +596,7 @@ fn deadlock(program: &mut Program<'_>, finding: &Finding, before: &Signature) ->
         return Advice {
             text,
             errors: best.errors,
+            edit: Some(best.edit),
         };
     }
     let unheard: Vec<String> = unheard
@@ -593,6 +616,7 @@ fn deadlock(program: &mut Program<'_>, finding: &Finding, before: &Signature) ->
             "No change of one wait or one signal near these tasks leaves a program without errors; {forgotten}."
         ),
         errors: usize::MAX,
+        edit: None,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::findings::Findings;
 use crate::footprint::{Accesses, Use};
 use crate::overlap::{Overlap, overlap};
 use crate::rules;
+use crate::stuck::condition;
 use chipless_model::{
     Action, Direction, Finding, Pattern, PieceOrder, Program, Role, SyncId, TaskId,
 };
@@ -278,7 +279,7 @@ impl Race<'_, '_, '_> {
                 });
                 finding
             }
-            None => finding.hint("no task of the program writes these bytes: look for a wrong address on either side"),
+            None => finding.hint("No task of the program writes these bytes: look for a wrong address in this read or in the write that it needs, or for a transfer that is missing."),
         }
     }
 }
@@ -338,7 +339,7 @@ fn common(a: &[(u64, u64)], b: &[(u64, u64)]) -> Overlap {
 /// How a task hangs together with others.
 pub(crate) fn connections(program: &Program<'_>, task: TaskId) -> String {
     let waits = program.waits(task).iter();
-    let waits: Vec<&str> = waits.map(|w| &*program.syncs[w.sync].name).collect();
+    let waits: Vec<String> = waits.map(|wait| condition(program, wait)).collect();
     let signals = program.signals(task).iter().filter_map(|s| match s.action {
         Action::Add(sync, _) | Action::Produce(sync) => Some(&*program.syncs[sync].name),
         Action::Consume(_) | Action::Configure(_) | Action::Release(_) => None,

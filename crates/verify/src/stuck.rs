@@ -275,9 +275,15 @@ fn starved(program: &Program<'_>, stuck: &Stuck) -> Finding {
     finding
 }
 
+/// What a wait is for: `sg00 $S[7] ≥ 2`, or the name alone of what is there or not.
 pub(crate) fn condition(program: &Program<'_>, wait: &Wait) -> String {
     let name = &program.syncs[wait.sync].name;
     match wait.condition {
+        Condition::Equal(1) | Condition::AtLeast(1)
+            if program.syncs[wait.sync].kind == SyncKind::Counter(Counter::FLAG) =>
+        {
+            name.clone()
+        }
         Condition::Equal(n) => format!("{name} = {n}"),
         Condition::AtLeast(n) => format!("{name} ≥ {n}"),
         Condition::Lit => name.clone(),

@@ -1,10 +1,10 @@
 //! Machine files that were written for an earlier version: what they lack is what the machine file that comes with Chipless says.
 
 use super::{Figure, comments, figures, keys, value};
-use crate::suggest;
 use crate::target::Target;
 use crate::targets::TARGETS;
 use chipless_device::figures::{SPECS, is_figure};
+use chipless_model::suggest;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How machine files of a target may differ from the one that comes with Chipless.

@@ -1,8 +1,9 @@
 //! Arrays of numbers of any type, for whoever converts them.
 
 use super::header::{header, name};
+use super::{by_rows, read};
 use chipless_kernels::cast::decode_f64;
-use chipless_model::ElementType;
+use chipless_model::{ElementType, Port};
 use npyz::{DType, Endianness, Order, TypeChar};
 use std::borrow::Cow;
 
@@ -101,9 +102,6 @@ pub fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
             data.len()
         ));
     }
-    if header.order() == Order::Fortran && header.shape().len() > 1 {
-        return Err("expected rows in order (C), found columns (Fortran)".to_owned());
-    }
     let mut bytes = Cow::Borrowed(data);
     if found.endianness() == Endianness::Big && size > 1 {
         bytes
@@ -111,10 +109,64 @@ pub fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
             .chunks_exact_mut(size)
             .for_each(<[u8]>::reverse);
     }
+    if header.order() == Order::Fortran && !bytes.is_empty() {
+        bytes = Cow::Owned(by_rows(&bytes, header.shape(), size));
+    }
     Ok(Numbers {
         shape: header.shape().to_vec(),
         kind,
         size,
         bytes,
     })
+}
+
+/// What an output should be: an array of the output's own type, or numbers of any other.
+#[derive(Debug)]
+pub enum Reference<'b> {
+    /// Bytes as the output has them.
+    Same(Cow<'b, [u8]>),
+    /// Numbers.
+    Numbers(Numbers<'b>),
+}
+
+/// Reads the reference of an output. Its shape is the output's, but for dimensions of one element. The error is what to say after the
+/// file's name.
+pub fn reference<'b>(file: &'b [u8], port: &Port) -> Result<Reference<'b>, String> {
+    let misfit = match read(file, port.element, &port.shape) {
+        Ok(bytes) => return Ok(Reference::Same(bytes)),
+        Err(misfit) => misfit,
+    };
+    let Ok(numbers) = numbers(file) else {
+        return Err(misfit);
+    };
+    let long = |shape: &[u64]| -> Vec<u64> { shape.iter().copied().filter(|d| *d != 1).collect() };
+    if long(&numbers.shape) == long(&port.shape) {
+        Ok(Reference::Numbers(numbers))
+    } else {
+        Err(misfit)
+    }
+}
+
+impl Reference<'_> {
+    /// Puts elements from `start` on into the slice, as the numbers that an output of this type holds. `None` where they cannot be decoded.
+    pub fn fill(&self, element: ElementType, start: u64, slots: &mut [f64]) -> Option<()> {
+        match self {
+            Reference::Same(bytes) => {
+                let bits = element.bits();
+                let from = usize::try_from(start * bits / 8).ok()?;
+                let held = bytes.get(from..)?;
+                let held = held.get(..(slots.len() as u64 * bits).div_ceil(8) as usize)?;
+                decode_f64(element, held, slots).ok()
+            }
+            Reference::Numbers(numbers) => {
+                let reals = numbers.reals(usize::try_from(start).ok()?, slots.len());
+                let mut filled = 0;
+                for (slot, real) in slots.iter_mut().zip(reals) {
+                    *slot = real;
+                    filled += 1;
+                }
+                (filled == slots.len()).then_some(())
+            }
+        }
+    }
 }

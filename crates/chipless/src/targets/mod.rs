@@ -15,9 +15,9 @@ pub(crate) mod spu;
 
 use crate::failure::Failure;
 use crate::options::{self, OptionSpec};
-use crate::suggest;
 use crate::target::Target;
 use chipless_model::Rule;
+use chipless_model::suggest;
 
 /// All targets, in the order in which they are asked whether a file is theirs.
 pub static TARGETS: &[&dyn Target] = &[

@@ -3,8 +3,8 @@
 use crate::capability::{Capabilities, Capability, Disassembles, Planned, PlansMemory};
 use crate::failure::Failure;
 use crate::options::{Input, OptionKind, OptionSpec, Options};
-use crate::suggest;
 use crate::target::{Document, Lowered, Package, Parts, Source, Target};
+use chipless_model::suggest;
 use chipless_model::{Finding, Info, Limits, Node, Rule};
 use chipless_neuron::machine::{MACHINES, Machine};
 use chipless_neuron::memory::SCRATCHPAD_PAGE;

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// Exit with 1 only if B is slower by more than this.
     ///
     /// A gate for CI; implies --time. Example: --max-regression 3%
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = super::percent)]
     max_regression: Option<f64>,
     /// Execute both and find the first task that differs.
     ///
@@ -59,7 +59,7 @@ const EXAMPLES: &str = "\
 Examples:
   chipless diff old.blob new.blob
   chipless diff old.blob new.blob --time       which layers became slower, and why
-  chipless diff old.blob new.blob --max-regression 3%   for CI: exit 1 if the new one is slower by more
+  chipless diff old.blob new.blob --max-regression 3%   for CI: exit 1 if slower by more
   chipless diff old.neff new.neff --values     the first task with other numbers
   chipless diff a.dfg b.dfg --map a.json --other map=b.json
   chipless diff a.yaml b.yaml                  two IOSpecs
@@ -96,13 +96,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     } else {
         Exit::Wrong
     })
-}
-
-/// `3%` or `3`.
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim().parse();
-    let number = number.ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
-    number.ok_or_else(|| "expected a percentage from 0 on, such as 3%".to_owned())
 }
 
 /// Whether the second program takes too long, which is said.

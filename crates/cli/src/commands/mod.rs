@@ -132,3 +132,10 @@ fn told(
     }
     .into()
 }
+
+/// `3%` or `3`, for options.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse();
+    let number = number.ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
+    number.ok_or_else(|| "expected a percentage from 0 on, such as 3%".to_owned())
+}

@@ -130,11 +130,17 @@ impl Changes {
             let latency = latency(opened, options, change).map_err(|failure| match failure {
                 Failure::Plain(mut plain) if plain.subject == "--set" => {
                     "--what-if".clone_into(&mut plain.subject);
-                    plain.message += &if OF_PROGRAMS.contains(&key) {
-                        ", such as tiles=6, precision=int8 or without=LAYER".to_owned()
-                    } else {
-                        suggest::hint(key, OF_PROGRAMS)
-                    };
+                    let meant = suggest::hint(key, OF_PROGRAMS);
+                    if OF_PROGRAMS.contains(&key) {
+                        plain.message += ", such as tiles=6, precision=int8 or without=LAYER";
+                    } else if !meant.is_empty() {
+                        // Few words stand for changes of the program; what is close to one is hardly a parameter.
+                        let (found, _) = plain
+                            .message
+                            .split_once("; did you mean")
+                            .unwrap_or((&plain.message, ""));
+                        plain.message = format!("{found}{meant}");
+                    }
                     Failure::Plain(plain)
                 }
                 failure => failure,

@@ -26,7 +26,7 @@ use chipless::{Budget, Data, FailureKind, OpenDocument, Options, Policy};
 use chipless_model::{Finding, Grade, Program, Storage, TaskId};
 use chipless_report::attribution::Attribution;
 use chipless_report::summary::Output;
-use chipless_report::{Comparison, NanSearch, Statistics};
+use chipless_report::{Comparison, NanSearch, Statistics, Tolerance};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
 use clap::Args;
 use contract::Contract;
@@ -76,6 +76,13 @@ pub(crate) struct Arguments {
     /// (npu) or the JSON of neuron-profile and neuron-explorer (neuron) is compared with the times.
     #[arg(long, value_name = "DIR|FILE.npy|TRACE")]
     compare: Option<PathBuf>,
+    /// Exit with 1 if an output is off by more than this.
+    ///
+    /// For --compare with arrays. A percentage of the expected element, or of the root mean square of the reference where that is more. Example:
+    /// --tolerance 0.1%. Default: 1 % for floating-point outputs (more for those of 8 bits), one step for integers of up to 16 bits, none for
+    /// longer ones; and differences do not change the exit status.
+    #[arg(long, value_name = "PERCENT", value_parser = super::percent, requires = "compare")]
+    tolerance: Option<f64>,
     /// Find the first task that writes a NaN or an infinity.
     #[arg(long, conflicts_with = "timing_only")]
     find_nan: bool,
@@ -91,7 +98,8 @@ pub(crate) struct Arguments {
     timing_only: bool,
     /// Report clipping and overflow of each node (spu).
     ///
-    /// For each node: clipped values, out-of-range table indices, accumulator overflow, and the error at its scales. FILE is JSON with steps.
+    /// For each node: clipped values, out-of-range table indices, accumulator overflow, and the error at its scales. The file holds the inputs of each
+    /// step: {"steps": [{"inputs": {"x": [1, 2, 3]}}]}.
     #[arg(long, value_name = "INPUTS.json", conflicts_with_all = ["inputs", "iospec", "output_dir", "dumps", "timing_only", "trace", "order"])]
     calibrate: Option<PathBuf>,
     /// Write the profiling buffer of the run (npu).
@@ -152,8 +160,8 @@ Examples:
   chipless run model.blob --json | jq .latency_ns
   chipless run model.blob --timing-only --rank   what bounds it
   chipless run model.blob --timing-only --what-if clock.dpu=1.2x
-  chipless run model.blob --timing-only --budget latency=2ms,peak.cmx=95%   for CI: exit 1 if it takes more
-  chipless run model.neff --input x=x.npy --compare expected   which output differs, where, and since which task
+  chipless run model.blob --timing-only --budget latency=2ms   for CI: exit 1 if it takes more
+  chipless run model.neff --input x=x.npy --compare expected   do outputs agree, and where not
   chipless run model.blob --order random:7   another order, the same outputs
   chipless run plan.json --iospec iospec.yaml --input x=steps.npy
   chipless run model.pt --calibrate steps.json   what is clipped, and where
@@ -167,7 +175,7 @@ time, and outputs have a row for each time that they come.
 The summary shows the outputs, how long the program takes, how busy each engine is, the longest tasks, and the longest \
 waits. JSON is explained in docs/json.md.
 
-Exit status: 0 done (--compare shows differences and ends so, too), 1 the program faulted, hung, was refused or exceeds a budget, 2 a file cannot be used, something in it is not \
+Exit status: 0 done (--compare without --tolerance shows differences and ends so, too), 1 the program faulted, hung, was refused, exceeds a budget or is off by more than --tolerance, 2 a file cannot be used, something in it is not \
 supported, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
@@ -322,6 +330,11 @@ impl<'p> Session<'_, 'p> {
             };
             if let Some(expected) = expected {
                 return Err(Failure::misuse("--compare", expected));
+            }
+            if self.arguments.tolerance.is_some() && compared_with(path) != ComparedWith::Values {
+                let expected =
+                    "expected --compare with arrays: times are shown beside each other, not judged";
+                return Err(Failure::misuse("--tolerance", expected));
             }
         }
         if let Some(evidence) = self.arguments.evidence {
@@ -486,7 +499,11 @@ impl<'p> Session<'_, 'p> {
             .as_ref()
             .filter(|path| compared_with(path) == ComparedWith::Values);
         let compared = values
-            .map(|path| diagnosis::compare(self.program, &storage, &timeline, path))
+            .map(|path| {
+                let tolerance = self.arguments.tolerance.map(|percent| percent / 100.0);
+                let tolerance = tolerance.map(Tolerance::relative);
+                diagnosis::compare(self.program, &storage, &timeline, path, tolerance)
+            })
             .transpose()?;
         let first_nan = self
             .arguments

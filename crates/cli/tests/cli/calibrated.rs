@@ -1,27 +1,12 @@
 //! `schedule --calibrate`: data in, scales and what they cost out.
 
-use crate::support::run;
+use crate::support::{npy, run};
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
 
 const NETWORK: &str = "fixtures/schedule/small.onnx";
 const MACHINE: &str = "fixtures/schedule/mesh2x2.json";
-
-/// A `.npy` file of float32.
-fn npy(shape: &[u64], values: &[f32]) -> Vec<u8> {
-    use npyz::WriterBuilder as _;
-    let mut bytes = Vec::new();
-    let mut writer = npyz::WriteOptions::new()
-        .default_dtype()
-        .shape(shape)
-        .writer(&mut bytes)
-        .begin_nd()
-        .expect("a header");
-    writer.extend(values.iter().copied()).expect("numbers");
-    writer.finish().expect("an array");
-    bytes
-}
 
 fn npz(path: &Path, arrays: &[(&str, Vec<u8>)]) {
     let mut writer = zip::ZipWriter::new(std::fs::File::create(path).expect("a file"));

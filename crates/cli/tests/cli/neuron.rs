@@ -68,6 +68,51 @@ fn a_neff_is_compared_with_a_profile_of_the_hardware() {
     assert!(code == 2 && err.contains("another program"), "{code} {err}");
 }
 
+/// The task that the advice changes has its line in the text, and none is named twice.
+#[test]
+fn advice_shows_the_line_that_it_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("p.asm").display().to_string();
+    let source = crate::support::root().join("fixtures/neuron/softmax/program.asm");
+    let text = std::fs::read_to_string(source).unwrap();
+    let wait = " $S[8]>=16 $S[6]++@complete";
+    let broken = text.replace(wait, " $S[6]++@complete");
+    let line = text.lines().position(|line| line.ends_with(wait)).unwrap() + 1;
+    std::fs::write(&path, &broken).unwrap();
+    let (status, said, _) = run(&["check", &path]);
+    assert_eq!(status, 1, "{said}");
+    assert!(
+        said.contains("--- sg00.act[1] waits for sg00 $S[6] ≥ 1; signals sg00 $S[4]"),
+        "{said}"
+    );
+    assert!(
+        said.contains(&format!("p.asm:{line}:1"))
+            && said.contains("sg00.dve[0] is what the help changes"),
+        "{said}"
+    );
+    assert!(said.contains("help: Let sg00.dve[0] wait for sg00 $S[8] ≥ 16."));
+    std::fs::write(&path, &text).unwrap();
+    assert_eq!(done(&["check", &path]), format!("{path}: clean\n"));
+}
+
+/// Instructions are named as the tasks that they are.
+#[test]
+fn findings_about_instructions_name_tasks() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("p.asm").display().to_string();
+    let source = crate::support::root().join("fixtures/neuron/gelu_mlp/program.asm");
+    let text = std::fs::read_to_string(source).unwrap();
+    // The first transfer, and whatever waits for it, with a semaphore that the queue set does not have.
+    std::fs::write(&path, text.replace("$S[8]", "$S[77]")).unwrap();
+    let (status, said, _) = run(&["check", &path]);
+    assert_eq!(status, 0, "{said}");
+    assert!(said.contains("^ sg00.sp[0]\n"), "{said}");
+    assert!(
+        said.contains("$S[77] is not in the semaphore_set of qSPDynamicHW, which has [8, 9, 10,"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_run_reports_integers_that_lose_digits() {
     let directory = tempfile::tempdir().unwrap();

@@ -36,3 +36,18 @@ pub(crate) fn done(arguments: &[&str]) -> String {
     assert_eq!((code, err.as_str()), (0, ""), "{arguments:?}");
     out
 }
+
+/// A `.npy` file of float32.
+pub(crate) fn npy(shape: &[u64], values: &[f32]) -> Vec<u8> {
+    use npyz::WriterBuilder as _;
+    let mut bytes = Vec::new();
+    let mut writer = npyz::WriteOptions::new()
+        .default_dtype()
+        .shape(shape)
+        .writer(&mut bytes)
+        .begin_nd()
+        .expect("a header");
+    writer.extend(values.iter().copied()).expect("numbers");
+    writer.finish().expect("an array");
+    bytes
+}

@@ -1,6 +1,6 @@
 //! The main job of each target through the binary, on the fixtures.
 
-use crate::support::{chipless, done, run};
+use crate::support::{chipless, done, npy, root, run};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -410,6 +410,97 @@ fn wrong_numbers_are_traced_to_their_task() {
     let (status, _, said) = crate::support::run(&["run", program, "--evidence", "proven"]);
     assert!(status == 2 && said.contains("TENSOR_REDUCE"), "{said}");
     done(&["run", program, "--evidence", "quoted"]);
+}
+
+/// References of other types are compared as numbers, integers by the scale of the file; an output agrees within what rounding explains.
+#[test]
+fn outputs_agree_within_a_tolerance() {
+    let folder = "fixtures/npu/resblock";
+    let program = format!("{folder}/program.blob");
+    let input = format!("x={folder}/input_0.npy");
+    // The program computes in float16, its reference is float32.
+    let reference = format!("{folder}/output_0.npy");
+    let blob = ["run", &program, "--input", &input, "--compare", &reference];
+    let json = [&blob[..], &["--json"]].concat();
+    let compared = &json_of(&json)["compare"][0];
+    assert_eq!(
+        (
+            &compared["agrees"],
+            &compared["beyond"],
+            &compared["tolerance"]
+        ),
+        (
+            &json!(true),
+            &json!(0),
+            &json!({"absolute": 0.0, "relative": 0.01})
+        )
+    );
+    assert!(compared["differing"].as_u64() > Some(1000), "{compared}");
+    assert!(done(&blob).contains("relu_10  agrees within 1 %; "));
+    done(&[&blob[..], &["--tolerance", "0.5%"]].concat());
+    let (status, said, why) = run(&[&blob[..], &["--tolerance", "1e-4%"]].concat());
+    assert!(
+        status == 1 && said.contains("does not agree within 1.000e-4 %"),
+        "{said}"
+    );
+    assert!(
+        why.starts_with(&format!("{program}: relu_10 does not agree")),
+        "{why}"
+    );
+
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.display().to_string()
+    };
+    // A unit of its int16 is worth 2^-12, and one element of the reference is two units off.
+    let plan = "fixtures/spu/addition/plan.json";
+    let out = directory.path().join("out").display().to_string();
+    done(&["run", plan, "--output-dir", &out]);
+    let bytes = std::fs::read(directory.path().join("out/A.npy")).unwrap();
+    let units = bytes[128..].chunks_exact(2);
+    let units = units.map(|pair| f32::from(i16::from_le_bytes([pair[0], pair[1]])));
+    let mut reals: Vec<f32> = units.map(|unit| unit / 4096.0).collect();
+    let elements = reals.len() as u64;
+    let compared = |reals: &[f32]| {
+        let path = file("A.npy", &npy(&[1, elements], reals));
+        json_of(&["run", plan, "--compare", &path, "--json"])["compare"][0].clone()
+    };
+    assert_eq!(compared(&reals)["differing"], 0);
+    reals[3] += 1.0 / 4096.0;
+    assert_eq!(compared(&reals)["agrees"], true);
+    reals[3] += 1.0 / 4096.0;
+    let off = compared(&reals);
+    assert_eq!(
+        (&off["agrees"], &off["index"], &off["max_abs"]),
+        (&json!(false), &json!([3]), &json!(2.0 / 4096.0))
+    );
+
+    // An NPU blob does not say what one of its uint8 is worth.
+    let program = "fixtures/npu/qadd_u8/program.blob";
+    let path = file("reals.npy", &npy(&[1, 16, 16, 16], &[0.5; 4096]));
+    let (status, _, why) = run(&["run", program, "--compare", &path]);
+    assert!(
+        status == 2 && why.contains("is uint8, found 0.5: the file does not hold the scale"),
+        "{why}"
+    );
+    // What --output-dir writes, --compare finds again; a directory without outputs is of no use.
+    let schedule = "fixtures/gemini/four_cores/schedule.json";
+    let network = "fixtures/gemini/four_cores/network.json";
+    let run_with = |more: &[&str]| run(&[&["run", schedule, "--network", network], more].concat());
+    let outputs = directory.path().join("outputs").display().to_string();
+    assert_eq!(run_with(&["--output-dir", &outputs]).0, 0);
+    let (status, said, _) = run_with(&["--compare", &outputs, "--tolerance", "0"]);
+    assert!(status == 0 && said.contains("  equal\n"), "{said}");
+    let empty = root().join("docs").display().to_string();
+    let (status, _, why) = run_with(&["--compare", &empty]);
+    assert!(status == 2 && why.contains(".npy, found none"), "{why}");
+    let (status, _, why) = run_with(&["--tolerance", "1%", "--compare", "docs/index.md"]);
+    assert!(
+        status == 2 && why.starts_with("--tolerance: expected"),
+        "{why}"
+    );
 }
 
 /// numpy makes integers 64 bits long when nobody says otherwise.

@@ -657,7 +657,9 @@ fn a_schedule_says_which_latency_counts_and_how_it_goes_on() {
         .collect();
     let report: Value = serde_json::from_str(&done(&[&command[..], &["--json"]].concat())).unwrap();
     let cycles = format!("{} cycles", report["latency_cycles"]);
-    let replay = out.lines().find(|line| line.contains("this is the result"));
+    let replay = out
+        .lines()
+        .find(|line| line.contains("the result: as `run` times it"));
     assert!(
         replay.is_some_and(|line| line.contains(&cycles)),
         "{cycles}: {out}"

@@ -213,8 +213,11 @@ impl<'r> Run<'r, '_> {
                 w.total,
                 share(w.total, whole)
             );
-            if w.times > 1 {
-                let _ = write!(out, "  {} times, at most {}", w.times, w.longest);
+            let units = (units > 1).then(|| format!("in {units} units side by side"));
+            let times = (w.times > 1).then(|| format!("{} times, at most {}", w.times, w.longest));
+            let detail: Vec<String> = units.into_iter().chain(times).collect();
+            if !detail.is_empty() {
+                let _ = write!(out, "  {}", detail.join(", "));
             }
             if let Some(by) = w.by {
                 let _ = write!(out, "  signalled by {}", program.task_name(by));

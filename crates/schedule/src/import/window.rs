@@ -158,7 +158,7 @@ impl Reader<'_> {
         let (n, c, k) = (shape[0], shape[1], weight.shape[0]);
         if groups < 1 || k % groups != 0 || weight.shape[1] * groups != c {
             return Err(format!(
-                "{c} channels arrive; weights of {:?} in {groups} groups expect {}",
+                "{c} channels arrive; weights of {:?}, group={groups}, expect {}",
                 weight.shape,
                 weight.shape[1] * groups
             ));

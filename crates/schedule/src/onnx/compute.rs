@@ -59,7 +59,7 @@ impl<'g> Reader<'g> {
         let groups = attributes.int("group").unwrap_or(1);
         if groups < 1 || k < 1 || k % groups != 0 || per_group.checked_mul(groups) != Some(c) {
             return Err(format!(
-                "{c} channels arrive; its weights {:?} in {groups} groups expect {}",
+                "{c} channels arrive; its weights {:?}, group={groups}, expect {}",
                 weight.shape,
                 per_group.saturating_mul(groups)
             ));

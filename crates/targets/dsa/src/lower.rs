@@ -234,6 +234,7 @@ impl<'a> Lowering<'a, '_> {
                     element: input.element,
                     shape: input.shape.clone(),
                     host_element: None,
+                    scale: None,
                 });
             }
             let channel = Channel {
@@ -275,6 +276,7 @@ impl<'a> Lowering<'a, '_> {
                     element,
                     shape: vec![count.rows, port.lanes.into()],
                     host_element: None,
+                    scale: None,
                 });
                 channels.push(Channel {
                     node,

@@ -269,7 +269,7 @@ fn place(
             }
             other => {
                 let other = other.map_or("none left".into(), |(index, slot)| {
-                    format!("{} in slot {index}", name(slot))
+                    format!("{queue}[{index}] ({})", name(slot))
                 });
                 return Err(format!(
                     "instructions of {queue} have no `compiler_pc`, and their order is not the program's: expected {other}, found {} as number {number}",
@@ -302,7 +302,7 @@ fn agrees(
             others += 1;
             first.get_or_insert_with(|| {
                 format!(
-                    "slot {index} of {queue} is {} in the program and {} in the profile",
+                    "{queue}[{index}] is {} in the program and {} in the profile",
                     held.as_deref().unwrap_or("beyond its end"),
                     record.opcode
                 )

@@ -295,7 +295,7 @@ impl<'a, 'l> Follow<'a, 'l> {
             let member = file.and_then(|file| self.member(folder, file, place));
             let constant = match member.map(Constant::read) {
                 Some(Err(why)) => {
-                    self.note(why.rule, place, || why.to_string());
+                    self.note(why.rule, place, || why.message.clone());
                     None
                 }
                 read => read.and_then(Result::ok),

@@ -76,11 +76,37 @@ impl Plan {
 }
 
 /// Where an instruction stands.
-pub(crate) fn place(room: &EngineRoom<'_>, slot: usize) -> Place {
+pub(crate) fn place(
+    subgraph: &str,
+    room: &EngineRoom<'_>,
+    slot: usize,
+    has_functions: bool,
+) -> Place {
     let part = room.instructions.map_or("", |member| member.path);
     Place::bytes((slot * SLOT_BYTES) as u64, SLOT_BYTES as u64)
         .in_part(part.to_owned())
-        .at(format!("slot {slot}"))
+        .at(called(subgraph, room, slot, has_functions))
+}
+
+/// What an instruction is called: as the task that it is, `sg00.sp[1]`. Functions are executed in another order than they stand in, so that
+/// there it has its number in the stream.
+pub(crate) fn called(
+    subgraph: &str,
+    room: &EngineRoom<'_>,
+    slot: usize,
+    has_functions: bool,
+) -> String {
+    let engine = room.engine.name();
+    if has_functions {
+        format!("instruction {slot} of {subgraph}.{engine}")
+    } else {
+        format!("{subgraph}.{engine}[{slot}]")
+    }
+}
+
+/// Whether a stream has functions.
+pub(crate) fn has_functions(slots: &[Slot]) -> bool {
+    slots.iter().any(|slot| slot.head.opcode == FUNCTION_BEGIN)
 }
 
 /// What the instructions of all engines do with their files, by subgraph: at most so many instructions of each are executed.

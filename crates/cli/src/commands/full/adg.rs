@@ -26,7 +26,8 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   chipless adg new mesh 5x5 --operations Add_I64,Mul_I64 -o mesh.json
-  chipless adg edit mesh.json -o deeper.json --set ProcessingElement.3.maxFifoDepth=8 --remove OutputVectorPort.1
+  chipless adg edit mesh.json -o deeper.json --set ProcessingElement.3.maxFifoDepth=8
+  chipless adg edit mesh.json -o fewer.json --remove OutputVectorPort.1
   chipless adg diff mesh.json deeper.json
 
 Exit status: 0 done (diff: the same), 1 the fabrics differ, 2 a file cannot be used or the command was misused.";

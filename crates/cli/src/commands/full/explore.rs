@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   chipless explore workloads.yaml --budget vu9p --time 10m -o found
-  chipless explore workloads.yaml --start mesh.json --budget mm2=1.5,mw=400 --seed 3 --jobs 8 -o found
+  chipless explore workloads.yaml --start mesh.json --budget mm2=1.5,mw=400 -o found
   chipless explore workloads.yaml --start mesh.json --budget vu9p --score --format json
 
 The directory holds best.json (the fabric with its system), mappings/NAME.json, pareto.csv and pareto.svg, moves.jsonl, report.html \

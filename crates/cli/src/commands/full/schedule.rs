@@ -141,8 +141,8 @@ const EXAMPLES: &str = "\
 Examples:
   chipless machine mesh4x4 --template > mesh.json   a machine to edit
   chipless schedule net.onnx --machine mesh4x4 --batch 4 -o schedule.json
-  chipless schedule net.onnx --machine mesh4x4 -o schedule.json --network-out net.json --weights-out weights
-  chipless run schedule.json --machine mesh4x4 --network net.json --weights weights --input input1=x.npy --output-dir out
+  chipless schedule net.onnx --machine mesh4x4 -o s.json --network-out net.json --weights-out w
+  chipless run s.json --machine mesh4x4 --network net.json --weights w --input input1=x.npy
   chipless schedule net.onnx --machine mesh4x4 --calibrate images.npz -o schedule.json
   chipless schedule net.onnx --machine mesh4x4 --evaluate tree.json
 

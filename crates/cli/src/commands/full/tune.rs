@@ -55,11 +55,11 @@ Keys that the space does not vary are those of the base, also DRAM's. A ready-ma
 for each core: another machine than a point `mesh: 8x8` of a base made from mesh4x4.
 
 Examples:
-  chipless machine mesh4x4 --template > mesh.json                              a base
+  chipless machine mesh4x4 --template > mesh.json   a base
   chipless tune net.onnx --space space.yaml -o front.parquet
-  chipless tune net.onnx other.onnx --space space.yaml -o front.csv --svg front.svg --report front.html
-  chipless tune net.onnx --space space.yaml -o part3.parquet --shard 3/16      one of 16 jobs of a batch system
-  chipless tune --merge part*.parquet -o front.parquet                         the same file as without shards
+  chipless tune net.onnx other.onnx --space space.yaml -o front.csv --report front.html
+  chipless tune net.onnx --space space.yaml -o part3.parquet --shard 3/16   one of 16 jobs
+  chipless tune --merge part*.parquet -o front.parquet   the same file as without shards
 
 If a search was stopped, the same command continues where it was. docs/tuning.md explains spaces, columns and prices.
 

@@ -5,7 +5,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::OutputOptions;
 use crate::terminal;
 use chipless::Options;
-use chipless::device::{self, Yields};
+use chipless::device::{self, Point, Yields};
 use chipless::disk::Disk;
 use chipless_model::Time;
 use chipless_report::SCHEMA_VERSION;
@@ -85,14 +85,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         yields.state_bytes.mean.round(),
         yields.state_bytes.max,
     );
-    for point in yields.at.iter().chain(&yields.best) {
-        text.push_str(&format!(
+    let line = |point: &Point| {
+        format!(
             "  at {:>10}: drain {:>10}, state {} bytes\n",
             time(point.at_ns).to_string(),
             time(point.drain_ns).to_string(),
             point.state_bytes
-        ));
-    }
+        )
+    };
+    text.extend(yields.at.iter().map(line));
+    text.push_str("  best instants, those with the least state first\n");
+    text.extend(yields.best.iter().map(line));
     terminal::print(&text)?;
     Ok(Exit::Done)
 }

@@ -1,14 +1,15 @@
 //! For the person with wrong numbers: outputs beside references, the first NaN, and what the numbers rest on.
 
 use crate::failure::Failure;
-use crate::files;
+use crate::files::{self, Names};
 use chipless::{FailureKind, npy, suggest};
-use chipless_model::{Grade, Port, Program, Storage};
-use chipless_report::{Comparison, FirstNan, NanSearch};
+use chipless_model::{Grade, Kind, Port, Program, Storage};
+use chipless_report::{Comparison, FirstNan, NanSearch, Reference, Tolerance};
 use chipless_sim::{Nonfinite, Timeline, origin};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Outputs that have a reference: those with a file `NAME.npy` in a directory, or the one that a file is for.
+/// Outputs that have a reference: those with a file `NAME.npy` in a directory, as `--output-dir` names it, or the one that a file is for.
 fn references<'p>(
     program: &'p Program<'_>,
     path: &Path,
@@ -16,16 +17,21 @@ fn references<'p>(
     let ports = &program.interface.outputs;
     let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
     if path.is_dir() {
-        let named = ports
+        let mut file_names = Names::default();
+        let named: Vec<_> = ports
             .iter()
-            .map(|port| (port, path.join(format!("{}.npy", port.name))));
-        let found: Vec<_> = named.filter(|(_, file)| file.exists()).collect();
+            .map(|port| (port, file_names.npy(path, &port.name)))
+            .collect();
+        let found: Vec<_> = named
+            .iter()
+            .filter(|(_, file)| file.exists())
+            .cloned()
+            .collect();
         if found.is_empty() {
-            let text = format!(
-                "expected NAME.npy of an output ({}), found none",
-                names.join(", ")
-            );
-            return Err(Failure::wrong(path.display(), text));
+            let files = named.iter().filter_map(|(_, file)| file.file_name());
+            let files: Vec<_> = files.map(OsStr::to_string_lossy).collect();
+            let text = format!("expected {}, found none", files.join(" or "));
+            return Err(Failure::unreadable(path.display(), text));
         }
         return Ok(found);
     }
@@ -46,36 +52,34 @@ fn references<'p>(
             "expected the name of an output ({}), found \"{stem}\"{hint}",
             names.join(", ")
         );
-        Failure::wrong(path.display(), text)
+        Failure::unreadable(path.display(), text)
     })?;
     Ok(vec![(port, path.to_owned())])
 }
 
-/// The outputs beside what they should be.
+/// The outputs beside what they should be; without a tolerance, that of their types.
 pub(super) fn compare(
     program: &Program<'_>,
     storage: &Storage<'_>,
     timeline: &Timeline,
     path: &Path,
+    tolerance: Option<Tolerance>,
 ) -> Result<Vec<Comparison>, Failure> {
     let compared = references(program, path)?.into_iter().map(|(port, path)| {
         let unreadable = |error: String| Failure::unreadable(path.display(), error);
         let file = files::open(&path).map_err(unreadable)?;
-        let expected = npy::read_port(&file, port).map_err(unreadable)?;
-        let held = storage.bytes(port.buffer);
-        let found = held.get(..expected.len());
-        let compared = found.and_then(|found| Comparison::of(port, found, &expected));
-        let (mut comparison, place) = compared.ok_or_else(|| {
-            Failure::wrong(
-                path.display(),
-                format_args!(
-                    "expected {} bytes of output \"{}\", found {}",
-                    expected.len(),
-                    port.name,
-                    held.len()
-                ),
-            )
-        })?;
+        let expected = npy::reference(&file, port).map_err(unreadable)?;
+        let unit = unit(port, &expected).map_err(unreadable)?;
+        let numbers = |start: u64, slots: &mut [f64]| expected.fill(port.element, start, slots);
+        let reference = Reference {
+            numbers: &numbers,
+            unit,
+            tolerance: tolerance.unwrap_or_else(|| Tolerance::of(port.element, unit)),
+        };
+        let found = chipless::output(port, storage)?;
+        let compared = Comparison::of(port, found, &reference);
+        let (mut comparison, place) = compared
+            .ok_or_else(|| unreadable(format!("expected numbers, as {} has them", port.element)))?;
         if comparison.differing > 0 {
             let byte = place * port.element.bits() / 8;
             let task = origin(program, timeline, port.buffer, byte);
@@ -84,6 +88,28 @@ pub(super) fn compare(
         Ok(comparison)
     });
     compared.collect()
+}
+
+/// What one unit of an output is worth in the numbers of its reference: more than 1 where integers are beside the reals that they stand for.
+fn unit(port: &Port, expected: &npy::Reference<'_>) -> Result<f64, String> {
+    let npy::Reference::Numbers(numbers) = expected else {
+        return Ok(1.0);
+    };
+    if port.element.kind() == Kind::Float || numbers.is_integer() {
+        return Ok(1.0);
+    }
+    if let Some(scale) = port.scale {
+        return Ok(scale);
+    }
+    let elements = port.shape.iter().product::<u64>() as usize;
+    let mut reals = numbers.reals(0, elements);
+    match reals.find(|real| real.fract() != 0.0) {
+        None => Ok(1.0),
+        Some(real) => Err(format!(
+            "expected whole numbers, as output \"{}\" is {}, found {real}: the file does not hold the scale of this output. Pass numpy.round(x / scale) + zero_point",
+            port.name, port.element
+        )),
+    }
 }
 
 /// Where a NaN was found, in the program's names.

@@ -85,7 +85,11 @@ impl<'p> Session<'_, 'p> {
             terminal::print(&run.text(terminal::out(), terminal::width()))?;
         }
         let budgets = run.budgets.iter().flatten();
-        let over: Vec<String> = budgets.filter(|b| !b.within).map(Budgeted::text).collect();
+        let mut over: Vec<String> = budgets.filter(|b| !b.within).map(Budgeted::text).collect();
+        if self.arguments.tolerance.is_some() {
+            let off = run.compared.iter().flatten().filter(|c| !c.agrees);
+            over.extend(off.map(|c| format!("{} {}", c.output, c.line())));
+        }
         for text in &over {
             terminal::complain(&format!("{}: {text}\n", self.opened.path));
         }

@@ -177,6 +177,7 @@ impl Maps<'_> {
                 element,
                 shape: map.shape.to_vec(),
                 host_element: None,
+                scale: None,
             };
             if let Some(declared) = self.network.and_then(|n| n.declared(&port.name)) {
                 declared.onto(&mut port);

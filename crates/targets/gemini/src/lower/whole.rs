@@ -135,6 +135,7 @@ impl Layers<'_> {
             element,
             shape: vec![n, h, w, c],
             host_element: None,
+            scale: None,
         };
         match role {
             Role::Input => self.builder.program.interface.inputs.push(port),

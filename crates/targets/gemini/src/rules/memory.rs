@@ -131,6 +131,6 @@ chipless_model::rules! {
         "Scheduler IR format description, tile_info";
     LAYER_TYPE Fault Error Format "gemini-layer-bitwidth" "the bit width of data differs from the layer's type"
         "int8 has 8 bits, int16 and float16 have 16."
-        "Mend the bit width."
+        "Pass the front-end file from which the schedule was made as --network. If it is that one, mend the bit width."
         "Front-end IR files, input_dtype and output_dtype";
 }

@@ -31,6 +31,6 @@ chipless_model::rules! {
         "RFC 1952";
     NETWORK Fault Error Format "gemini-network" "the front-end file cannot be read"
         "It is not JSON, or not an object of layers with the keys that every layer has."
-        "Give the front-end IR from which the schedule was made."
+        "Give the front-end file from which the schedule was made."
         "Front-end IR files";
 }

@@ -299,6 +299,13 @@ impl Kernel for Latch<'_> {
     }
 
     fn unproven(&self) -> Option<Cow<'static, str>> {
-        Some(format!("{}: {UNPROVEN} is assumed", self.operation()).into())
+        Some(
+            format!(
+                "{}: {UNPROVEN} is {}",
+                self.operation(),
+                Grade::Assumed.phrase()
+            )
+            .into(),
+        )
     }
 }

@@ -354,7 +354,7 @@ impl Kernel for Executed<'_> {
 
     fn unproven(&self) -> Option<Cow<'static, str>> {
         let (grade, what) = self.weakest()?;
-        Some(format!("{}: {what} {grade}", self.operation()).into())
+        Some(format!("{}: {what} {}", self.operation(), grade.phrase()).into())
     }
 }
 
@@ -367,7 +367,7 @@ impl Executed<'_> {
             Ok(Effect::Compute(compute)) => compute.evidence,
             _ => opcode.evidence,
         });
-        let meaning = [(own, "what it does is".to_owned())];
+        let meaning = [(own, "its meaning is".to_owned())];
         // What a field says is known as well as the field, and as the code that stands there.
         let fields = self.slot.format().fields.iter().flat_map(|field| {
             let used = bytes[usize::from(field.at)..][..usize::from(field.kind.size())].iter();

@@ -602,6 +602,13 @@ impl Kernel for RegisterMemory<'_> {
     }
 
     fn unproven(&self) -> Option<Cow<'static, str>> {
-        Some(format!("{}: what it does is {}", self.operation(), self.grade()).into())
+        Some(
+            format!(
+                "{}: its meaning is {}",
+                self.operation(),
+                self.grade().phrase()
+            )
+            .into(),
+        )
     }
 }

@@ -9,7 +9,8 @@ use crate::read::{EngineRoom, Subgraph};
 use crate::semaphores::{Raised, raised};
 use crate::stream::formats::Dma;
 use crate::stream::operand::variable;
-use crate::stream::{Comparison, Instruction, SLOT_BYTES, Stream, WaitMode};
+use crate::stream::{Comparison, Instruction, Stream, WaitMode};
+use crate::triggers;
 use chipless_model::Place;
 
 chipless_model::rules! {
@@ -51,7 +52,8 @@ pub(super) fn check(subgraphs: &[Subgraph<'_>], findings: &mut Findings) {
                     "nothing waits until $S[{semaphore}] is {}, which it is when this transfer, the last of the engine, is over",
                     raised.total
                 );
-                findings.report(&NOT_AWAITED, || place(&subgraph.name, room, slot), message);
+                let at = || instruction(&subgraph.name, room, slot);
+                findings.report(&NOT_AWAITED, at, message);
             }
         }
     }
@@ -111,17 +113,16 @@ fn partial(
             );
             findings.report(
                 &PART_OF_TRANSFER,
-                || place(subgraph, wait.room, wait.slot),
+                || instruction(subgraph, wait.room, wait.slot),
                 message,
             );
         }
     }
 }
 
-/// Where an instruction stands, called as the task that it is: `sg00.sp[1]`.
-fn place(subgraph: &str, room: &EngineRoom<'_>, slot: usize) -> Place {
-    let part = room.instructions.map_or("", |member| member.path);
-    Place::bytes((slot * SLOT_BYTES) as u64, SLOT_BYTES as u64)
-        .in_part(part.to_owned())
-        .at(format!("{subgraph}.{}[{slot}]", room.engine.name()))
+/// Where an instruction stands.
+fn instruction(subgraph: &str, room: &EngineRoom<'_>, slot: usize) -> Place {
+    let bytes = room.instructions.map_or(&[][..], |member| member.bytes);
+    let has_functions = triggers::has_functions(Stream::new(bytes).slots);
+    triggers::place(subgraph, room, slot, has_functions)
 }

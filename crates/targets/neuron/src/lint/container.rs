@@ -8,6 +8,7 @@ use crate::read::Neff;
 use crate::rules::container as rules;
 use crate::stream::formats::Dma;
 use crate::stream::{Instruction, Slot, Stream};
+use crate::triggers;
 use chipless_model::Place;
 
 pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
@@ -179,17 +180,19 @@ fn used_features(neff: &Neff<'_>) -> [(u64, Option<String>); 7] {
 
 /// The first such transfer that an instruction hands over.
 fn handed_over(neff: &Neff<'_>, is_such: impl Fn(Dma<'_>) -> bool) -> Option<String> {
-    let rooms = neff.subgraphs.iter().flat_map(|s| &s.engines);
+    let rooms = neff
+        .subgraphs
+        .iter()
+        .flat_map(|subgraph| subgraph.engines.iter().map(move |room| (subgraph, room)));
     rooms
-        .filter_map(|room| room.instructions)
-        .find_map(|member| {
+        .filter_map(|(subgraph, room)| Some((subgraph, room, room.instructions?)))
+        .find_map(|(subgraph, room, member)| {
             let slots = Stream::new(member.bytes).slots;
             let is_handed =
                 |slot: &Slot| matches!(slot.decode(), Instruction::Dma(dma) if is_such(dma));
-            Some(format!(
-                "slot {} of {} hands over a transfer",
-                slots.iter().position(is_handed)?,
-                member.path
-            ))
+            let first = slots.iter().position(is_handed)?;
+            let has_functions = triggers::has_functions(slots);
+            let task = triggers::called(&subgraph.name, room, first, has_functions);
+            Some(format!("{task} hands over a transfer"))
         })
 }

@@ -7,7 +7,7 @@ use crate::json::{Name, Source, child, entries};
 use crate::memory::{CONTIGUOUS_PAGE, MemoryPlan};
 use crate::read::Neff;
 use crate::rules::container as rules;
-use chipless_model::{Place, Rule};
+use chipless_model::{Place, Rule, count};
 use std::collections::{HashMap, HashSet};
 
 pub(super) fn check(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings) {
@@ -391,8 +391,9 @@ fn kelfs(neff: &Neff<'_>, findings: &mut Findings) {
         let subgraphs = kelf.graphs.len() as u64;
         if subgraphs != cores && neff.architecture != Architecture::Inf1 {
             let message = format!(
-                "lnc_size is {}, but there are {subgraphs} subgraphs",
-                neff.container.header.lnc_size
+                "lnc_size is {}, but the program has {}",
+                neff.container.header.lnc_size,
+                count(kelf.graphs.len(), "subgraph")
             );
             findings.report(
                 &rules::LNC,
@@ -439,8 +440,8 @@ fn device_memory(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings) {
     if needed > hardware.device_bytes {
         let root = &neff.graph_source;
         let message = format!(
-            "tensors, constants, scratch and code of {} cores need {needed} bytes, a device of {} has {}",
-            plan.cores.len(),
+            "tensors, constants, scratch and code of {} need {needed} bytes, a device of {} has {}",
+            count(plan.cores.len(), "core"),
             hardware.architecture.families(),
             hardware.device_bytes
         );

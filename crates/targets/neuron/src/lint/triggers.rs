@@ -16,7 +16,8 @@ pub(super) fn check(neff: &Neff<'_>, limits: &Limits, findings: &mut Findings) {
 fn subgraph_check(subgraph: &Subgraph<'_>, plans: &[Plan], findings: &mut Findings) {
     for (room, plan) in subgraph.engines.iter().zip(plans) {
         for wrong in &plan.wrong {
-            findings.report(wrong.rule, || place(room, wrong.slot), &wrong.message);
+            let at = || place(&subgraph.name, room, wrong.slot, plan.order.is_some());
+            findings.report(wrong.rule, at, &wrong.message);
         }
         let Some(source) = &room.source else { continue };
         for entry in &plan.idle {

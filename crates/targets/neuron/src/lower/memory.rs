@@ -383,6 +383,7 @@ pub(super) fn interface(neff: &Neff<'_>, layout: &Layout, program: &mut Program<
                 element: t.element?,
                 shape: t.shape.clone(),
                 host_element: None,
+                scale: None,
             })
         };
         tensors.iter().filter_map(port).collect()

@@ -72,7 +72,7 @@ fn without_counters_the_order_says_which_slots_they_are() {
     );
     let wrong = beside(&list(["WRITE", "COPY", "MEMSET"])).expect_err("another order");
     assert!(
-        wrong.contains("compiler_pc") && wrong.contains("MEMSET in slot 1"),
+        wrong.contains("compiler_pc") && wrong.contains("dve[1] (MEMSET)"),
         "{wrong}"
     );
 }

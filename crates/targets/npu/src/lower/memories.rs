@@ -124,6 +124,7 @@ impl Lowering<'_, '_> {
                     element,
                     shape: tensor.shape,
                     host_element: None,
+                    scale: None,
                 })
             };
             tensors.into_iter().filter_map(port).collect()

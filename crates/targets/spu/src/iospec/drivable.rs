@@ -117,7 +117,7 @@ impl Verdict {
             Event::Sequence(_) => "fire",
         };
         let after = if calls.is_empty() {
-            "never".to_owned()
+            "never can".to_owned()
         } else {
             let said: Vec<String> = calls
                 .iter()
@@ -126,7 +126,7 @@ impl Verdict {
                     Call::Read => "read".to_owned(),
                 })
                 .collect();
-            format!("never again after {}", said.join(", "))
+            format!("never can again after {}", said.join(", "))
         };
         let span = match cannot {
             Event::Sequence(_) => document
@@ -141,9 +141,21 @@ impl Verdict {
         };
         let place = span.map_or_else(chipless_model::Place::file, super::super::yaml::Span::place);
         let message = format!(
-            "expected the {kind} `{name}` to {verb} from every state that legal calls reach, found that it can {after}"
+            "expected the {kind} `{name}` to {verb} from every state that legal calls reach, found that it {after}"
         );
-        Some(rules::UNDRIVABLE.under(rules).at(place, message))
+        let finding = rules::UNDRIVABLE.under(rules).at(place, message);
+        // Without calls there is nothing to follow.
+        let advice = match cannot {
+            _ if !calls.is_empty() => return Some(finding),
+            Event::Input(_) => "Let a sequence take this input, or remove it.",
+            Event::Output(_) => {
+                "Let a sequence that can fire give this output, or remove it: each input of that sequence must stand in the section inputs."
+            }
+            Event::Sequence(_) => {
+                "Compare the inputs of the sequence with the section inputs: a host must be able to write each of them."
+            }
+        };
+        Some(finding.hint(advice))
     }
 }
 

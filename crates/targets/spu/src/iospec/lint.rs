@@ -5,7 +5,7 @@ use super::rules::{self, Law};
 use super::{RuleSet, document::Stage};
 use crate::machine::Machine;
 use crate::yaml::{self, Node, Span, Value};
-use chipless_model::Finding;
+use chipless_model::{Finding, suggest};
 use std::collections::{HashMap, HashSet};
 
 /// Fields of inputs and outputs, and of what quantises them.
@@ -124,9 +124,12 @@ impl Linter<'_> {
                     );
                     self.say(&rules::OUTPUT_AS_INPUT, member.span, message);
                 } else if !inputs.contains_key(&*member.key) && !names.contains_key(&*member.key) {
+                    let names = document.inputs.iter().map(|input| &*input.key);
                     let message = format!(
-                        "expected a defined input in `{}`, found `{}`: the sequence never fires",
-                        sequence.name, member.key
+                        "expected a defined input in `{}`, found `{}`; the sequence never fires{}",
+                        sequence.name,
+                        member.key,
+                        suggest::hint(&member.key, names)
                     );
                     self.say(&rules::UNDEFINED_NAME, member.span, message);
                 }
@@ -140,9 +143,12 @@ impl Linter<'_> {
             }
             for member in &sequence.outputs {
                 if !outputs.contains_key(&*member.key) && !names.contains_key(&*member.key) {
+                    let names = document.outputs.iter().map(|output| &*output.key);
                     let message = format!(
-                        "expected a defined output in `{}`, found `{}`: it is never reported",
-                        sequence.name, member.key
+                        "expected a defined output in `{}`, found `{}`; it is never reported{}",
+                        sequence.name,
+                        member.key,
+                        suggest::hint(&member.key, names)
                     );
                     self.say(&rules::UNDEFINED_NAME, member.span, message);
                 }

@@ -7,7 +7,7 @@ use super::flat;
 use super::rules::{self, Law};
 use super::{RuleSet, lint};
 use crate::yaml::{self, Budget, Node, Span, Value};
-use chipless_model::Finding;
+use chipless_model::{Finding, suggest};
 use std::collections::HashMap;
 
 impl Document {
@@ -129,10 +129,12 @@ impl Reader {
         for (key, section) in &entries {
             let name = key.value.text().unwrap_or_default();
             if !SECTIONS.contains(&name) {
+                let label = key.label();
                 let message = format!(
-                    "expected one of the sections {}, found `{}`",
+                    "expected one of the sections {}, found `{}`{}",
                     SECTIONS.join(", "),
-                    yaml::shortened(&key.label())
+                    yaml::shortened(&label),
+                    suggest::hint(&label, SECTIONS)
                 );
                 self.at(&rules::SECTION, key.span, message);
                 continue;

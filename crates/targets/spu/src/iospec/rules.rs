@@ -50,7 +50,7 @@ laws! {
         "IOSpec format; YAML 1.1";
     DUPLICATE_KEY Fault Error Warning Format "iospec-duplicate-key" "a key stands twice in one mapping"
         "Python's loader silently keeps the last one, so half of what was written does not count."
-        "remove one of the two"
+        "Remove one of the two."
         "YAML 1.1; behaviour of femtorun 4.1";
     SECTION Fault Error Error Format "iospec-section" "a section is none that an IOSpec has, or not a mapping"
         "The sections are inputs, outputs, simple_sequences and complex_sequences, each a mapping from names to objects; each may be missing."
@@ -58,7 +58,7 @@ laws! {
         "IOSpec format; behaviour of femtorun 4.1";
     FLAT Fault Error Error Format "iospec-flat" "the document is of the older flat dialect"
         "Before version 2 of the femtorun package one mapping held inputs, outputs and sequences side by side. Current tools refuse it."
-        "chipless convert rewrites it in the present form"
+        "Rewrite it in the present form with `chipless convert`."
         "femtorun 1.1.6";
     FIELD_MISSING Fault Error Error Format "iospec-field-missing" "a field that every such object has is missing"
         "Inputs and outputs have type, varname, length, precision and padded_length; sequences have type, inputs and outputs."
@@ -74,7 +74,7 @@ laws! {
         "IOSpec format; behaviour of femtorun 4.1";
     FIELD_UNKNOWN Fault Note Note Format "iospec-field-unknown" "a field that the format does not know"
         "Nobody looks at it. Where a field was meant that may be missing, its name is misspelt and it is as if it were not there."
-        "check its spelling"
+        "Check its spelling."
         "IOSpec format; behaviour of femtorun 4.1";
     EMPTY Fault Warning Warning Format "iospec-empty-vector" "a vector has no elements"
         "It can be written and read, and says nothing."
@@ -98,7 +98,7 @@ laws! {
         "IOSpec format";
     KEY_VARNAME Fault Warning Warning Format "iospec-key-varname" "key and varname of a vector differ"
         "The sequence check of femtorun takes the varname, the driver's table the key: with two names the vector cannot be sent to hardware."
-        "make key and varname equal"
+        "Make key and varname equal."
         "femtorun 4.1 and femtodriver 2.6, which look the same vector up by different names";
     UNUSED Fault Warning Warning Format "iospec-unused" "a vector is in no sequence"
         "An input in no sequence makes nothing happen. An output in no sequence never comes; femtorun fails when outputs are received."
@@ -122,7 +122,7 @@ laws! {
         "behaviour of femtorun 4.1";
     OUTPUT_ORDER Departure Warning Warning Writers "iospec-output-order" "outputs of a sequence stand in another order than in the outputs section"
         "The firmware library returns them in the order of the sequence, femtorun in that of the section."
-        "bring both into one order"
+        "Bring both into one order."
         "IOSpec format; behaviour of femtorun 4.1";
     HINT Departure Warning Warning Writers "iospec-latched-hint" "the hint `latched` does not agree with the sequences"
         "What counts are the sequences: an input is latched when its sequence has no output. The hint (`latched` in the text, `latch` in files that tools write) decides how a femtofile exporter marks the vector."

@@ -215,6 +215,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 element: tensor.element.model(),
                 shape: tensor.shape.to_vec(),
                 host_element: None,
+                scale: declared.quanta.map(f64::exp2),
             };
             self.build.program.interface.inputs.push(port);
         }
@@ -253,6 +254,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 element: tensor.element.model(),
                 shape: tensor.shape.to_vec(),
                 host_element: None,
+                scale: declared.quanta.map(f64::exp2),
             };
             self.build.program.interface.outputs.push(port);
         }

@@ -369,7 +369,7 @@ fn findings_have_line_and_column() {
             "iospec-duplicate-key",
             6,
         ),
-        ("[\"B\"]", "[\"Bee\"]", "iospec-undefined-name", 39),
+        ("[\"B\"]", "[\"b\"]", "iospec-undefined-name", 39),
         ("inputs:", "imputs:", "iospec-section", 1),
         ("inputs:", "---\na: 1\n---\ninputs:", "iospec-yaml", 3),
     ] {

@@ -111,6 +111,14 @@ fn encodings(
         _ => String::new(),
     };
     let mut text = String::new();
+    if inputs.is_empty() {
+        for name in of_inputs {
+            let _ = writeln!(
+                text,
+                "  --input {name}=FILE.npy: shape and type of the model's"
+            );
+        }
+    }
     for (at, (name, how)) in inputs.into_iter().enumerate() {
         let (scale, zero) = (how.scale as f32, offset(how.zero));
         let model = of_model(name, of_inputs.get(at));

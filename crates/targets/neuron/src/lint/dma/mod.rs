@@ -10,7 +10,7 @@ use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::rules::dma as rules;
 use crate::stream::Stream;
 use crate::triggers::functions_of_entries;
-use chipless_model::Rule;
+use chipless_model::{Rule, count};
 use std::collections::HashMap;
 
 /// Hardware descriptors of a ring, at most (driver, ring limits).
@@ -80,8 +80,8 @@ pub(super) fn check(
         let each = descriptors / queue.queues().max(1);
         if each > MAX_RING_DESCRIPTORS {
             let message = format!(
-                "queue set `{name}` puts about {each} descriptors into each of its {} rings",
-                queue.queues()
+                "queue set `{name}` puts about {each} descriptors into each ring; it has {}",
+                count(queue.queues() as usize, "ring")
             );
             let place = || {
                 subgraph

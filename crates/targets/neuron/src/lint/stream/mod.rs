@@ -19,6 +19,7 @@ use crate::stream::{
     Alike, DebugInfo, ElementCode, Events, Instruction, OnChip, Opcode, PARTITIONS,
     PSUM_BANK_BYTES, PSUM_PARTITION_BYTES, SLOT_BYTES, Setups, Slot, Space, Stream, Support, legal,
 };
+use crate::triggers;
 use chipless_model::{Direction, Finding, Limits, Place, Rule};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -44,10 +45,9 @@ pub(super) fn check(neff: &Neff<'_>, sbuf_partition_bytes: u32, limits: &Limits)
     findings
 }
 
-/// Opcode of the slot that begins a function.
-const FUNCTION_BEGIN: u8 = 0xd1;
-
 struct Check<'c, 'a> {
+    /// The subgraph's name.
+    subgraph: &'c str,
     definition: &'c Definition<'a>,
     room: &'c EngineRoom<'a>,
     architecture: Architecture,
@@ -71,6 +71,7 @@ impl<'c, 'a> Check<'c, 'a> {
         findings: &'c mut Vec<Finding>,
     ) -> Check<'c, 'a> {
         Check {
+            subgraph: &subgraph.name,
             definition: &subgraph.definition,
             room,
             architecture,
@@ -89,7 +90,7 @@ impl<'c, 'a> Check<'c, 'a> {
         };
         let Stream { slots, rest } = Stream::new(member.bytes);
         let functions = sets::functions(self.room);
-        self.has_functions = slots.iter().any(|slot| slot.head.opcode == FUNCTION_BEGIN);
+        self.has_functions = triggers::has_functions(slots);
         let mut listed: BTreeMap<u8, (usize, u64)> = BTreeMap::new();
         // What is right once is right again, elsewhere too if it lies well there: nothing else that is checked here depends on where in a
         // partition operands lie, and nothing on the numbers of semaphores.
@@ -147,8 +148,9 @@ impl<'c, 'a> Check<'c, 'a> {
         self.groups(slots);
         for (opcode, (first, count)) in listed {
             let message = format!(
-                "{} is not supported ({count} instructions, the first of them here)",
-                Opcode::name_of(opcode)
+                "{} is not supported ({}, the first of them here)",
+                Opcode::name_of(opcode),
+                chipless_model::count(count as usize, "instruction")
             );
             let rule = match Opcode::of(opcode) {
                 Some(_) => &NOT_EXECUTED,
@@ -171,17 +173,11 @@ impl<'c, 'a> Check<'c, 'a> {
 
     /// Reports at a slot, with the line of the source that it comes from.
     fn report(&mut self, rule: &'static Rule, index: usize, message: String) {
-        let Some(member) = self.room.instructions else {
-            return;
-        };
         let debug = self.debug.get_or_insert_with(|| DebugInfo::of(self.room));
-        let item = match debug.slot(index) {
-            Some(line) => format!("slot {index} ({line})"),
-            None => format!("slot {index}"),
-        };
-        let place = Place::bytes((index * SLOT_BYTES) as u64, SLOT_BYTES as u64)
-            .in_part(member.path.to_owned())
-            .at(item);
+        let mut place = triggers::place(self.subgraph, self.room, index, self.has_functions);
+        if let Some(line) = debug.slot(index) {
+            place.item = format!("{} ({line})", place.item);
+        }
         self.findings.push(rule.at(place, message));
     }
 
@@ -215,12 +211,13 @@ impl<'c, 'a> Check<'c, 'a> {
                 is_reported: false,
             });
             if known && !last.is_reported && starts != last.is_complete {
-                let before = last.slot;
                 last.is_reported = true;
+                let before =
+                    triggers::called(self.subgraph, self.room, last.slot, self.has_functions);
                 let message = if starts {
-                    format!("begins a group of sums at dst, that of slot {before} had no stop")
+                    format!("begins a group of sums at dst, that of {before} had no stop")
                 } else {
-                    format!("adds to the sums at dst, which slot {before} said are complete")
+                    format!("adds to the sums at dst, which {before} said are complete")
                 };
                 self.report(&PSUM_GROUP, index, message);
             }

@@ -214,7 +214,10 @@ impl Check<'_, '_> {
                     self.report(
                         &DMA_QUEUE,
                         index,
-                        format!("$S[{semaphore}] is not in the semaphore_set of {name}"),
+                        format!(
+                            "$S[{semaphore}] is not in the semaphore_set of {name}, which has {:?}",
+                            set.semaphore_set
+                        ),
                     );
                 }
                 if u64::from(increment) != set.queues() {

@@ -524,3 +524,30 @@ fn a_trigger_that_is_never_reached_starts_nothing() {
         ["neff-not-triggered"]
     );
 }
+
+/// An instruction is named as its task; in functions, which run in another order than they stand in, by its number.
+#[test]
+fn findings_name_instructions_as_tasks() {
+    let item = |code: &str, functions: &str, wrong: &str| {
+        let text = format!(
+            "neff t trn2\ninput x uint8 [64]\noutput y uint8 [64]\nsubgraph sg00\nqueue q data owner=sp\nvar x input\nvar y output\n\
+             engine sp\ndma id=0 queue=q semaphore=60\n  copy y [1:64] <- x [1:64]\n{functions}NOP\n{wrong}\n"
+        );
+        let file = assemble(&text).unwrap_or_else(|e| panic!("{e}"));
+        let file = file.write(&Limits::default()).expect("a file");
+        let container = Container::open(&file, &Limits::default()).expect("a container");
+        let neff = Neff::read(&container, &Limits::default()).expect("a document");
+        let mut found = lint(&neff, &Limits::default()).into_iter();
+        let found = found.find(|finding| finding.rule.code == code);
+        found.expect(code).place.item
+    };
+    assert_eq!(
+        item("neff-trigger-queue", "", "PSEUDO_DMA_TRIGGER queue=none"),
+        "sg00.sp[1]"
+    );
+    let begin = "PSEUDO_FUNCTION_BEGIN name=f\n";
+    assert_eq!(
+        item("neff-function-called", begin, "PSEUDO_FUNCTION_CALL name=g"),
+        "instruction 2 of sg00.sp"
+    );
+}
