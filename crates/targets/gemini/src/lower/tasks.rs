@@ -7,6 +7,7 @@ mod transfers;
 use super::builder::{Builder, NewTask};
 use super::dram::Dram;
 use super::frames::Frames;
+use super::lack::Lacks;
 use super::pack::{Operations, Parameters};
 use super::plan::{Load, Node, Plan, Predecessors, Sink};
 use super::region::{Layout, Region};
@@ -43,6 +44,7 @@ pub(crate) struct Emit<'e, 's, 'p> {
     frames: Frames,
     /// Whether the file says how elements lie in memory: the ancestors do not.
     is_exact: bool,
+    is_packed: bool,
     machine: &'e Machine,
     mesh: &'e Mesh,
     network: Option<&'e Network>,
@@ -65,6 +67,7 @@ pub(crate) struct Emit<'e, 's, 'p> {
     refilled: HashMap<u32, Vec<(Region, SyncId)>>,
     /// Tile shape of the `pe` workload before, by core.
     shapes: Vec<Option<Shape>>,
+    lacks: Lacks,
 }
 
 /// What a `pe` unit is configured for, besides formats and requantisation.
@@ -149,6 +152,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             dram,
             frames,
             is_exact: schedule.dialect == Dialect::Spec,
+            is_packed: schedule.is_packed(),
             machine,
             mesh,
             network,
@@ -164,6 +168,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             after_tile: HashMap::new(),
             refilled: HashMap::new(),
             shapes: vec![None; schedule.cores.len()],
+            lacks: Lacks::default(),
         };
         emit.assign();
         emit
@@ -302,6 +307,9 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 self.builder.task(task, Control("end"))?;
             }
         }
+        if !self.lacks.is_empty() {
+            self.builder.program.lint = Some(Box::new(self.lacks));
+        }
         Ok((self.builder.finish()?, tiles))
     }
 
@@ -377,6 +385,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         let fixed = self.machine.cycles(cycles);
         let mut ends = [TaskId::from_raw(0); 2];
         let last = boxes.len() - 1;
+        let mut is_lacking = false;
         for (tile, bounds) in boxes.iter().enumerate() {
             if tile > 0 {
                 waits.clear();
@@ -410,6 +419,12 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 parameters: parameters.clone(),
                 meaning: meaning.clone(),
             };
+            let lack = match meaning.as_deref() {
+                Some(Ok(operation)) if self.is_exact && !is_lacking => {
+                    kernel.lack(operation, self.is_packed)
+                }
+                _ => None,
+            };
             let label = Some(self.label(workload));
             let at = workload.tiles.get(tile).map_or(at, |t| t.at.0);
             let task = NewTask {
@@ -422,6 +437,15 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 label,
             };
             let id = self.builder.task(task, kernel)?;
+            // The first of its tiles that lacks something stands for the others.
+            if let Some((rule, lack)) = lack {
+                is_lacking = true;
+                let schedule = plan.schedule;
+                let core = schedule.file_core(schedule.cores[core].id);
+                let (number, layer) = (workload.id, schedule.name(workload.layer));
+                let message = format!("expected workload {number} of core {core} ({layer}) {lack}");
+                self.lacks.add(id, rule, message);
+            }
             if let [_, second] = gives[..] {
                 self.builder.also_gives(id, second);
             }
