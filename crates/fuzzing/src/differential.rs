@@ -4,10 +4,10 @@
 mod explore;
 
 use crate::tally::past_the_reader;
-use crate::targets::{limits, tell};
+use crate::targets::{GEMINI, limits, tell};
 use arbitrary::{Result, Unstructured};
 use chipless::gemini::lower::{Precision, whole};
-use chipless::gemini::{Array, Arrays, Data, Document, Machine, Network, WeightData, lower};
+use chipless::gemini::{Array, Arrays, Data, Document, Network, WeightData, lower};
 use chipless::neuron::{Container, Neff, disassemble};
 use chipless_model::{Direction, ElementType, Finding, Limits, Program, Storage};
 use chipless_sim::{Functional, Verified};
@@ -137,8 +137,7 @@ fn is_compared(bytes: &[u8]) -> bool {
         network: Some(&NETWORK),
         weights: Some(WeightData::Given(&ARRAYS)),
     };
-    let machine = Machine::named("spec").expect("it comes along");
-    let lowered = match lower(&document.schedule, &data, &machine, &limits) {
+    let lowered = match lower(&document.schedule, &data, &GEMINI, &limits) {
         Ok(lowered) => lowered,
         Err(finding) => {
             tell(&[*finding]);

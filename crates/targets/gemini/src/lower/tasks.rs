@@ -17,9 +17,11 @@ use crate::kernels::control::Control;
 use crate::kernels::tile::{Meaning, Tile};
 use crate::machine::Machine;
 use crate::network::Network;
+use crate::operation::{Kind, Operation};
+use crate::rules::meaning::WEIGHTS;
 use crate::schedule::{Bounds, Dialect, LayerType, Peer, Workload};
 use crate::traffic::Mesh;
-use chipless_model::{BuildError, Program, QueueId, Resource, ResourceId, SyncId, TaskId};
+use chipless_model::{BuildError, Program, QueueId, Resource, ResourceId, Rule, SyncId, TaskId};
 use operands::outputs;
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -421,7 +423,9 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             };
             let lack = match meaning.as_deref() {
                 Some(Ok(operation)) if self.is_exact && !is_lacking => {
-                    kernel.lack(operation, self.is_packed)
+                    let lack = kernel.lack(operation, self.is_packed);
+                    let foreign = || self.foreign_weights(workload, operation);
+                    lack.or_else(|| foreign().filter(|_| tile == 0))
                 }
                 _ => None,
             };
@@ -455,6 +459,40 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             ends[1] = id;
         }
         Ok(ends)
+    }
+
+    /// Weights that a workload names and that are not those of its layer, as the findings of a tile have it. The parameters of packed data are those
+    /// of the layer whose weights are loaded.
+    fn foreign_weights(
+        &self,
+        workload: &Workload,
+        operation: &Operation,
+    ) -> Option<(&'static Rule, String)> {
+        if !matches!(operation.kind, Kind::Convolution { .. }) {
+            return None;
+        }
+        let schedule = self.plan.schedule;
+        let found = workload
+            .weight
+            .iter()
+            .flat_map(|weight| &weight.transfers)
+            .find_map(|transfer| {
+                let Some(out) = self.plan.outs.get(transfer) else {
+                    return Some(format!("no load of transfer {transfer}"));
+                };
+                let out = &schedule.dram_out[*out];
+                let named = out.destinations.first().and_then(|to| to.layer);
+                match named.or(out.layer) {
+                    _ if !out.weight => Some(format!("the feature map of transfer {transfer}")),
+                    Some(layer) if layer == workload.layer => None,
+                    Some(layer) => Some(format!("those of {}", schedule.name(layer))),
+                    None => Some(format!("transfer {transfer}, which names no layer")),
+                }
+            })?;
+        Some((
+            &WEIGHTS,
+            format!("to compute with its weights, found {found}"),
+        ))
     }
 
     /// The task that configures a unit for a workload.
