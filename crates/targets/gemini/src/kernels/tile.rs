@@ -81,7 +81,7 @@ impl Tile {
             let [n, channels, h, w] = input.bounds.shape();
             usize::from(input.operand) == operand
                 && input.region.runs() >= n.saturating_mul(h).saturating_mul(w)
-                && input.region.run >= channels.saturating_mul(u64::from(element.bits() / 8))
+                && input.region.run >= channels.saturating_mul(element.bits() / 8)
         });
         inputs.map(|input| input.bounds).collect()
     }
