@@ -5,6 +5,10 @@ use crate::tally::past_the_reader;
 use crate::targets::{limits, prove, tell};
 use chipless::spu::fqir::{self, MACHINE, Machine, Plan, Runner};
 use chipless::spu::iospec::{self, Document, Femto, RuleSet, Session};
+use std::sync::LazyLock;
+
+/// The machine that comes along.
+static SPU: LazyLock<Machine> = LazyLock::new(|| Machine::parse(MACHINE).expect("it comes along"));
 
 /// Writes that a session is followed for.
 const WRITES: usize = 24;
@@ -97,8 +101,7 @@ fn step(plan: Result<Plan<'_>, Box<chipless_model::Finding>>) {
     };
     past_the_reader();
     _ = (fqir::info(&plan), fqir::raw(&plan));
-    let machine = Machine::parse(MACHINE).expect("it comes along");
-    match fqir::lower(&plan, &machine, &limits) {
+    match fqir::lower(&plan, &SPU, &limits) {
         Ok(lowered) => {
             prove(&lowered.program);
             if let Ok(mut runner) = Runner::new(&lowered, &limits) {

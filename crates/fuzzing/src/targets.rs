@@ -4,6 +4,11 @@
 use crate::tally::past_the_reader;
 use chipless_model::{Finding, Limits, Program};
 use chipless_sim::TimingOnly;
+use std::sync::LazyLock;
+
+/// The machine of schedules: to parse it takes longer than to read most inputs.
+pub(crate) static GEMINI: LazyLock<chipless::gemini::Machine> =
+    LazyLock::new(|| chipless::gemini::Machine::named("spec").expect("it comes along"));
 
 /// Small enough that no input takes long.
 pub(crate) fn limits() -> Limits {
@@ -143,11 +148,8 @@ pub fn gemini_read(bytes: &[u8]) {
 /// Reads a file as a schedule or assembly, and makes its program.
 pub fn gemini_lower(bytes: &[u8]) {
     let limits = limits();
-    let Some(machine) = chipless::gemini::Machine::named("spec") else {
-        return;
-    };
     if let Ok(assembly) = chipless::gemini::Assembly::read(bytes, &limits)
-        && let Ok(program) = assembly.lower(&machine, None, &limits)
+        && let Ok(program) = assembly.lower(&GEMINI, None, &limits)
     {
         prove(&program);
     }
@@ -159,7 +161,7 @@ pub fn gemini_lower(bytes: &[u8]) {
         match chipless::gemini::lower(
             &schedule,
             &chipless::gemini::Data::default(),
-            &machine,
+            &GEMINI,
             &limits,
         ) {
             Ok(lowered) => prove(&lowered.program),

@@ -5,6 +5,7 @@ mod files;
 mod fixture;
 mod generate;
 mod hostile;
+mod packed;
 mod proof;
 mod scheduled;
 mod scheduler;

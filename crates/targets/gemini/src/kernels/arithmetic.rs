@@ -282,11 +282,13 @@ impl Convolution<'_> {
         channels: usize,
         storage: &Storage<'_>,
     ) -> Result<(Vec<T>, Vec<[f64; 2]>), Fault> {
-        let region = self
-            .tile
-            .weights
-            .as_ref()
-            .ok_or_else(|| Fault::program("its weights are in no buffer"))?;
+        let known = self.tile.parameters.as_deref();
+        let row = Row::of(self.weight, channels, known.is_some());
+        let lacking = |found: &str| Fault::program(format!("needs its weights, found {found}"));
+        if let Some(found) = self.tile.lacking_weights(row, self.operation) {
+            return Err(lacking(&found));
+        }
+        let region = self.tile.weights.as_ref().ok_or_else(|| lacking("none"))?;
         let bytes = region.gather(storage)?;
         let taps = self
             .operation
@@ -294,19 +296,9 @@ impl Convolution<'_> {
             .iter()
             .map(|v| *v as usize)
             .product::<usize>();
-        let known = self.tile.parameters.as_deref();
-        let row = Row::of(self.weight, channels, known.is_some());
         let (size, padded) = (row.size, row.channels);
         let (run, used) = (region.run as usize, taps * padded * size);
         let count = self.tile.bounds.shape()[1] as usize;
-        if bytes.len() != count * run || used + row.parameters > run {
-            let message = format!(
-                "the weights of {count} output channels should have {} bytes each, and {} of {run} bytes are there",
-                used + row.parameters,
-                bytes.len() / run.max(1)
-            );
-            return Err(Fault::program(message));
-        }
         let mut weights = vec![T::default(); count * taps * channels];
         let mut parameters = Vec::with_capacity(count);
         for (bytes, weights) in bytes

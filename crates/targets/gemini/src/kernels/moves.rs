@@ -165,6 +165,16 @@ pub(crate) struct Copy {
     pub(crate) executable: bool,
 }
 
+impl Copy {
+    /// What is moved, if that is known of every byte.
+    pub(crate) fn source(&self) -> Option<&Region> {
+        match &self.from[..] {
+            [from] if self.executable => Some(from),
+            _ => None,
+        }
+    }
+}
+
 impl Kernel for Copy {
     fn operation(&self) -> Cow<'static, str> {
         self.operation.into()
@@ -176,7 +186,7 @@ impl Kernel for Copy {
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        let (true, [from]) = (self.executable, &self.from[..]) else {
+        let Some(from) = self.source() else {
             return Err(Fault::unsupported(
                 "the file does not say how this transfer lays out its bytes: only times are known",
             ));

@@ -1,10 +1,12 @@
 //! A tile: what a unit computes at once, and the elements that its buffers hold.
 
-use crate::lower::pack::Parameters;
+use crate::lint::cover::hole;
+use crate::lower::pack::{Parameters, Row};
 use crate::lower::region::Region;
 use crate::operation::Operation;
+use crate::rules::meaning as rules;
 use crate::schedule::Bounds;
-use chipless_model::{ElementType, Fault, Storage};
+use chipless_model::{ElementType, Fault, Rule, Storage};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -43,6 +45,64 @@ pub(crate) struct Tile {
     pub(crate) outputs: SmallVec<[Output; 1]>,
     /// `None` without a network.
     pub(crate) meaning: Meaning,
+}
+
+impl Tile {
+    /// What of its operands and weights lies in no buffer that it reads: a rule, and what was expected of the workload and found. Whoever lowers a
+    /// schedule asks this of every tile, so that a check says what would stop the run.
+    pub(crate) fn lack(
+        &self,
+        operation: &Operation,
+        is_packed: bool,
+    ) -> Option<(&'static Rule, String)> {
+        let tile = self.bounds;
+        for (operand, of) in operation.operands.iter().enumerate() {
+            let Some(needed) = operation.needs(operand, &tile) else {
+                continue;
+            };
+            if let Some(hole) = hole(&needed, &self.boxes(operand, of.element)) {
+                let name = operation.previous.get(operand);
+                let name = name.map_or("its input", String::as_str);
+                let message = format!(
+                    "to read {name} {needed} for its tile {tile}, found that no tensor that it reads holds {hole}"
+                );
+                return Some((&rules::INPUT, message));
+            }
+        }
+        let row = Row::of_operation(operation, is_packed)?;
+        let found = self.lacking_weights(row, operation)?;
+        let message = format!("to compute its tile {tile} with its weights, found {found}");
+        Some((&rules::WEIGHTS, message))
+    }
+
+    /// The boxes of an operand that it reads, of those inputs whose bytes have room for them.
+    fn boxes(&self, operand: usize, element: ElementType) -> SmallVec<[Bounds; 2]> {
+        let inputs = self.inputs.iter().filter(|input| {
+            let [n, channels, h, w] = input.bounds.shape();
+            usize::from(input.operand) == operand
+                && input.region.runs() >= n.saturating_mul(h).saturating_mul(w)
+                && input.region.run >= channels.saturating_mul(element.bits() / 8)
+        });
+        inputs.map(|input| input.bounds).collect()
+    }
+
+    /// What is there in place of the weights of its output channels, if they are not all there.
+    pub(super) fn lacking_weights(&self, row: Row, operation: &Operation) -> Option<String> {
+        let Some(region) = &self.weights else {
+            return Some("that they are in no buffer".to_owned());
+        };
+        let taps = operation.kernel.iter().map(|v| u64::from(*v));
+        let needed = taps
+            .fold((row.channels * row.size) as u64, u64::saturating_mul)
+            .saturating_add(row.parameters as u64);
+        let (channels, there) = (self.bounds.shape()[1], region.runs());
+        (there != channels || needed > region.run).then(|| {
+            format!(
+                "those of {there} output channels, {} bytes each, where it needs {channels} of {needed} bytes",
+                region.run
+            )
+        })
+    }
 }
 
 /// Elements of an operand or a result of one tile, at most.
@@ -88,7 +148,11 @@ pub(super) fn assemble<T: Copy + Default>(
     let mut elements = vec![T::default(); bounds.elements() as usize];
     let size = (element.bits() / 8) as usize;
     let [_, c, h, w] = bounds.shape().map(|extent| extent as usize);
-    let mut found = 0;
+    if let Some(hole) = hole(bounds, &tile.boxes(operand, element)) {
+        return Err(Fault::program(format!(
+            "needs the box {bounds} of its operand {operand}, and {hole} is in no tensor of L2 that it reads"
+        )));
+    }
     for input in tile
         .inputs
         .iter()
@@ -125,14 +189,6 @@ pub(super) fn assemble<T: Copy + Default>(
                 }
             }
         }
-        found += common.elements();
-    }
-    if found < bounds.elements() {
-        let message = format!(
-            "needs the box {bounds} of its operand {operand}, and reads {found} of its {} elements in L2",
-            bounds.elements()
-        );
-        return Err(Fault::program(message));
     }
     Ok(elements)
 }

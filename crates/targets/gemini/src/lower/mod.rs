@@ -9,6 +9,7 @@
 pub(crate) mod builder;
 mod dram;
 pub(crate) mod frames;
+mod lack;
 mod paced;
 pub(crate) mod pack;
 pub(crate) mod plan;

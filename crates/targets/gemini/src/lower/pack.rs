@@ -340,6 +340,15 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// Of an operation that has weights.
+    pub(crate) fn of_operation(operation: &Operation, is_packed: bool) -> Option<Row> {
+        let Kind::Convolution { groups, weight, .. } = operation.kind else {
+            return None;
+        };
+        let channels = operation.operands.first()?.shape[1] / u64::from(groups.max(1));
+        Some(Row::of(weight, usize::try_from(channels).ok()?, is_packed))
+    }
+
     pub(crate) fn of(weight: ElementType, channels: usize, is_packed: bool) -> Row {
         let size = (weight.bits() / 8).max(1) as usize;
         let aligned = channels.next_multiple_of((8 / size).max(1));

@@ -217,6 +217,12 @@ impl Region {
         self.accesses(Access::write, visit);
     }
 
+    /// How many runs it has.
+    pub(crate) fn runs(&self) -> u64 {
+        let counts = self.count.iter().map(|count| u64::from(*count));
+        counts.fold(1, u64::saturating_mul)
+    }
+
     /// The bytes, run by run: N, H, W, channels.
     pub(crate) fn gather(&self, storage: &Storage<'_>) -> Result<Vec<u8>, Fault> {
         let (mut bytes, mut failed) = (Vec::new(), None);

@@ -7,6 +7,7 @@ mod transfers;
 use super::builder::{Builder, NewTask};
 use super::dram::Dram;
 use super::frames::Frames;
+use super::lack::Lacks;
 use super::pack::{Operations, Parameters};
 use super::plan::{Load, Node, Plan, Predecessors, Sink};
 use super::region::{Layout, Region};
@@ -16,9 +17,11 @@ use crate::kernels::control::Control;
 use crate::kernels::tile::{Meaning, Tile};
 use crate::machine::Machine;
 use crate::network::Network;
+use crate::operation::{Kind, Operation};
+use crate::rules::meaning::WEIGHTS;
 use crate::schedule::{Bounds, Dialect, LayerType, Peer, Workload};
 use crate::traffic::Mesh;
-use chipless_model::{BuildError, Program, QueueId, Resource, ResourceId, SyncId, TaskId};
+use chipless_model::{BuildError, Program, QueueId, Resource, ResourceId, Rule, SyncId, TaskId};
 use operands::outputs;
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -43,6 +46,7 @@ pub(crate) struct Emit<'e, 's, 'p> {
     frames: Frames,
     /// Whether the file says how elements lie in memory: the ancestors do not.
     is_exact: bool,
+    is_packed: bool,
     machine: &'e Machine,
     mesh: &'e Mesh,
     network: Option<&'e Network>,
@@ -65,6 +69,7 @@ pub(crate) struct Emit<'e, 's, 'p> {
     refilled: HashMap<u32, Vec<(Region, SyncId)>>,
     /// Tile shape of the `pe` workload before, by core.
     shapes: Vec<Option<Shape>>,
+    lacks: Lacks,
 }
 
 /// What a `pe` unit is configured for, besides formats and requantisation.
@@ -149,6 +154,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             dram,
             frames,
             is_exact: schedule.dialect == Dialect::Spec,
+            is_packed: schedule.is_packed(),
             machine,
             mesh,
             network,
@@ -164,6 +170,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             after_tile: HashMap::new(),
             refilled: HashMap::new(),
             shapes: vec![None; schedule.cores.len()],
+            lacks: Lacks::default(),
         };
         emit.assign();
         emit
@@ -302,6 +309,9 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 self.builder.task(task, Control("end"))?;
             }
         }
+        if !self.lacks.is_empty() {
+            self.builder.program.lint = Some(Box::new(self.lacks));
+        }
         Ok((self.builder.finish()?, tiles))
     }
 
@@ -377,6 +387,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         let fixed = self.machine.cycles(cycles);
         let mut ends = [TaskId::from_raw(0); 2];
         let last = boxes.len() - 1;
+        let mut is_lacking = false;
         for (tile, bounds) in boxes.iter().enumerate() {
             if tile > 0 {
                 waits.clear();
@@ -410,6 +421,14 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 parameters: parameters.clone(),
                 meaning: meaning.clone(),
             };
+            let lack = match meaning.as_deref() {
+                Some(Ok(operation)) if self.is_exact && !is_lacking => {
+                    let lack = kernel.lack(operation, self.is_packed);
+                    let foreign = || self.foreign_weights(workload, operation);
+                    lack.or_else(|| foreign().filter(|_| tile == 0))
+                }
+                _ => None,
+            };
             let label = Some(self.label(workload));
             let at = workload.tiles.get(tile).map_or(at, |t| t.at.0);
             let task = NewTask {
@@ -422,6 +441,15 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 label,
             };
             let id = self.builder.task(task, kernel)?;
+            // The first of its tiles that lacks something stands for the others.
+            if let Some((rule, lack)) = lack {
+                is_lacking = true;
+                let schedule = plan.schedule;
+                let core = schedule.file_core(schedule.cores[core].id);
+                let (number, layer) = (workload.id, schedule.name(workload.layer));
+                let message = format!("expected workload {number} of core {core} ({layer}) {lack}");
+                self.lacks.add(id, rule, message);
+            }
             if let [_, second] = gives[..] {
                 self.builder.also_gives(id, second);
             }
@@ -431,6 +459,40 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             ends[1] = id;
         }
         Ok(ends)
+    }
+
+    /// Weights that a workload names and that are not those of its layer, as the findings of a tile have it. The parameters of packed data are those
+    /// of the layer whose weights are loaded.
+    fn foreign_weights(
+        &self,
+        workload: &Workload,
+        operation: &Operation,
+    ) -> Option<(&'static Rule, String)> {
+        if !matches!(operation.kind, Kind::Convolution { .. }) {
+            return None;
+        }
+        let schedule = self.plan.schedule;
+        let found = workload
+            .weight
+            .iter()
+            .flat_map(|weight| &weight.transfers)
+            .find_map(|transfer| {
+                let Some(out) = self.plan.outs.get(transfer) else {
+                    return Some(format!("no load of transfer {transfer}"));
+                };
+                let out = &schedule.dram_out[*out];
+                let named = out.destinations.first().and_then(|to| to.layer);
+                match named.or(out.layer) {
+                    _ if !out.weight => Some(format!("the feature map of transfer {transfer}")),
+                    Some(layer) if layer == workload.layer => None,
+                    Some(layer) => Some(format!("those of {}", schedule.name(layer))),
+                    None => Some(format!("transfer {transfer}, which names no layer")),
+                }
+            })?;
+        Some((
+            &WEIGHTS,
+            format!("to compute with its weights, found {found}"),
+        ))
     }
 
     /// The task that configures a unit for a workload.

@@ -2,7 +2,7 @@
 
 chipless_model::rules! {
     NOT_LOWERED Unsupported Error Chipless "gemini-not-lowered" "the schedule cannot be made to run"
-        "The schedule has more tasks than the limit, or numbers without which nothing can run."
+        "The schedule has more tasks than the limit, numbers without which nothing can run, or a transfer of which it does not say how its bytes lie."
         "The other findings of `check` tell more; `--limit tasks=N` raises the limit."
         "Chipless";
     DATA Fault Error Format "gemini-weights-do-not-fit" "weights do not fit the schedule and its network"

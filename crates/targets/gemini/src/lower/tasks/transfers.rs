@@ -8,6 +8,7 @@ use super::super::residents::Resident;
 use super::super::weights;
 use super::{Emit, stream};
 use crate::kernels::moves::{Copy, LoadMap, StoreMap};
+use crate::rules::lowering::NOT_LOWERED;
 use crate::schedule::{Bounds, DramOut, Ofmap, Peer, TensorKind};
 use crate::traffic::{Position, position};
 use chipless_model::{BuildError, Demand, Role, Time};
@@ -193,8 +194,7 @@ impl Emit<'_, '_, '_> {
                 } else {
                     let bytes = from.shape.iter().product::<u64>() * from.element;
                     let from = Region::contiguous(from.buffer, 0, bytes);
-                    let kernel = copy(SmallVec::from_elem(from, 1), to, false);
-                    self.builder.task(task, kernel)?;
+                    self.copy(task, copy(SmallVec::from_elem(from, 1), to, false))?;
                 }
             }
             Place::Whole(buffers) => {
@@ -210,8 +210,7 @@ impl Emit<'_, '_, '_> {
                         Region::contiguous(*buffer, 0, *bytes)
                     }
                 });
-                let kernel = copy(from.collect(), to, executable);
-                self.builder.task(task, kernel)?;
+                self.copy(task, copy(from.collect(), to, executable))?;
             }
         }
         Ok(())
@@ -321,7 +320,7 @@ impl Emit<'_, '_, '_> {
                         .map(|(buffer, bytes)| Region::contiguous(*buffer, 0, *bytes))
                         .collect(),
                 };
-                self.builder.task(
+                self.copy(
                     task,
                     Copy {
                         operation: "store",
@@ -359,11 +358,10 @@ impl Emit<'_, '_, '_> {
         let bytes = ofmap.size.unwrap_or(0);
         let demands = self.demands(0, |add| self.mesh.between(from, &cores, bytes, add));
         let (piece, region) = self.leaving(send.workload, send.ofmap);
-        let places = |r: &Region| r.count.iter().map(|c| u64::from(*c)).product::<u64>();
         let [n, _, h, w] = piece.shape();
         let executable = region.is_some()
             && to.len() == send.sinks.len()
-            && to.iter().all(|r| places(r) == n * h * w);
+            && to.iter().all(|r| r.runs() == n * h * w);
         let waits = self.waits(Node::Send(index), queue);
         let gives = self.name(Node::Send(index), || {
             format!("transfer {} sent", ofmap.transfer)
@@ -378,7 +376,7 @@ impl Emit<'_, '_, '_> {
             at: ofmap.at.0,
             label,
         };
-        self.builder.task(
+        self.copy(
             task,
             Copy {
                 operation: "send",
@@ -386,7 +384,22 @@ impl Emit<'_, '_, '_> {
                 to,
                 executable,
             },
-        )?;
+        )
+    }
+
+    /// A transfer of bytes as they are. Where values are computed, it must be known how they lie.
+    fn copy(&mut self, task: NewTask<'_>, kernel: Copy) -> Result<(), BuildError> {
+        let is_unknown = kernel.source().is_none() && self.is_exact && self.network.is_some();
+        let message = is_unknown.then(|| {
+            let (operation, transfer) = (kernel.operation, task.label.as_deref().unwrap_or("bytes"));
+            format!(
+                "expected the {operation} of {transfer} to name its layer and to have the same box on both sides, found that the file does not say how its bytes lie"
+            )
+        });
+        let id = self.builder.task(task, kernel)?;
+        if let Some(message) = message {
+            self.lacks.add(id, &NOT_LOWERED, message);
+        }
         Ok(())
     }
 }
