@@ -61,8 +61,7 @@ type Lack = (fn(&mut Value), &'static str, &'static str);
 const LACKS: &[Lack] = &[
     (
         |s| {
-            s["0"][0]["weight"] =
-                json!({"lower": [0, 0, 0, 0], "upper": [0, 1, 2, 0], "size": 6, "transfer_id": [0]})
+            s["0"][0]["weight"] = json!({"lower": [0, 0, 0, 0], "upper": [0, 1, 2, 0], "size": 6, "transfer_id": [0]});
         },
         "gemini-weights: expected workload 0 of core 0 (conv1) to compute its tile [0, 0, 0, 0]..[0, 3, 3, 3] with its weights, \
          found those of 2 output channels, 3 bytes each, where it needs 4 of 3 bytes",
@@ -74,7 +73,7 @@ const LACKS: &[Lack] = &[
                 s["0"][0]["buffer"]
                     .as_array_mut()
                     .map(|buffer| buffer.remove(0)),
-            )
+            );
         },
         "gemini-weights: expected workload 0 of core 0 (conv1) to compute its tile [0, 0, 0, 0]..[0, 3, 3, 3] with its weights, \
          found that they are in no buffer",
@@ -86,7 +85,7 @@ const LACKS: &[Lack] = &[
                 s["-1"]["out"][0]["destination"][0]
                     .as_object_mut()
                     .map(|to| to.remove("layer_name")),
-            )
+            );
         },
         "gemini-weights: expected workload 0 of core 0 (conv1) to compute with its weights, found transfer 0, which names no layer",
         "needs its weights, found those of 4 output channels, 3 bytes each, where it needs 4 of 40 bytes",
@@ -106,7 +105,7 @@ const LACKS: &[Lack] = &[
                 s["0"][0]["buffer"][1]["source"][0]
                     .as_object_mut()
                     .map(|source| source.remove("layer_name")),
-            )
+            );
         },
         "gemini-not-lowered: expected the load of transfer 1 to name its layer and to have the same box on both sides, \
          found that the file does not say how its bytes lie",
