@@ -13,7 +13,7 @@ pub use numbers::{Numbers, Reference, numbers, reference};
 
 use chipless_kernels::cast::{Rounding, decode_f64, decode_i16, encode_f64, encode_i64};
 use chipless_model::{ElementType, Kind, Port};
-use npyz::{DType, Endianness, Order, TypeChar, TypeStr, WriterBuilder};
+use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
 use std::borrow::Cow;
 
 /// Whether elements of this numpy type hold elements of `element` bit by bit.
@@ -87,16 +87,7 @@ pub fn read<'b>(
             data.len()
         ));
     }
-    let mut bytes = Cow::Borrowed(data);
-    if found.endianness() == Endianness::Big && size > 1 {
-        bytes
-            .to_mut()
-            .chunks_exact_mut(size)
-            .for_each(<[u8]>::reverse);
-    }
-    if header.order() == Order::Fortran && !bytes.is_empty() {
-        bytes = Cow::Owned(by_rows(&bytes, shape, size));
-    }
+    let bytes = in_order(&header, &found, data);
     if element.bits() < 8 {
         pack(element, &bytes).map(Cow::Owned)
     } else {
@@ -231,6 +222,22 @@ pub fn reals(file: &[u8]) -> Result<(Vec<u64>, Vec<f64>), String> {
     let mut reals = vec![0.0; bytes.len() / (element.bits() / 8) as usize];
     decode_f64(element, &bytes, &mut reals).map_err(|error| error.to_string())?;
     Ok((shape, reals))
+}
+
+/// The elements of a file as programs have them: least significant byte first, row by row.
+fn in_order<'b>(header: &NpyHeader, found: &TypeStr, data: &'b [u8]) -> Cow<'b, [u8]> {
+    let size = found.size_field() as usize;
+    let mut bytes = Cow::Borrowed(data);
+    if found.endianness() == Endianness::Big && size > 1 {
+        bytes
+            .to_mut()
+            .chunks_exact_mut(size)
+            .for_each(<[u8]>::reverse);
+    }
+    if header.order() == Order::Fortran && !bytes.is_empty() {
+        bytes = Cow::Owned(by_rows(&bytes, header.shape(), size));
+    }
+    bytes
 }
 
 /// Elements of a Fortran-ordered array, the first index fastest, in the order of rows.

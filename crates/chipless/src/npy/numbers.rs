@@ -1,10 +1,10 @@
 //! Arrays of numbers of any type, for whoever converts them.
 
 use super::header::{header, name};
-use super::{by_rows, read};
+use super::{in_order, read};
 use chipless_kernels::cast::decode_f64;
 use chipless_model::{ElementType, Port};
-use npyz::{DType, Endianness, Order, TypeChar};
+use npyz::{DType, TypeChar};
 use std::borrow::Cow;
 
 /// An array of numbers of any type, row by row.
@@ -102,16 +102,7 @@ pub fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
             data.len()
         ));
     }
-    let mut bytes = Cow::Borrowed(data);
-    if found.endianness() == Endianness::Big && size > 1 {
-        bytes
-            .to_mut()
-            .chunks_exact_mut(size)
-            .for_each(<[u8]>::reverse);
-    }
-    if header.order() == Order::Fortran && !bytes.is_empty() {
-        bytes = Cow::Owned(by_rows(&bytes, header.shape(), size));
-    }
+    let bytes = in_order(&header, &found, data);
     Ok(Numbers {
         shape: header.shape().to_vec(),
         kind,
