@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 use std::thread::{Builder, JoinHandle};
 
-/// Runs touch tens of megabytes once: large pages spare a fault for each 4 KiB of them, a quarter of the time of a small network.
+/// Runs touch tens of megabytes once: large pages spare a fault for each 4 KiB of them, a quarter of the time of a small network. It is C code,
+/// which a first look can do without.
+#[cfg(feature = "full")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

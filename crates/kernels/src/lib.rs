@@ -8,6 +8,7 @@
 //! | [`window`] | convolution and pooling over images stored row by row, channels innermost |
 //! | [`room`] | buffers that one task after the other uses |
 //! | [`map`] | a file as a slice of bytes |
+//! | [`npy`] | headers of numpy's files |
 //!
 //! # Results
 //!
@@ -25,6 +26,7 @@
 pub mod cast;
 pub mod map;
 pub mod matrix;
+pub mod npy;
 pub mod room;
 pub mod strided;
 pub mod window;

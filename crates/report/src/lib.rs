@@ -33,6 +33,7 @@ pub mod github;
 pub mod gitlab;
 pub mod info;
 pub mod instant;
+#[cfg(feature = "junit")]
 pub mod junit;
 pub mod list;
 pub mod page;

@@ -1,8 +1,7 @@
 //! What to do about an array that is not what a program takes.
 
-use super::header::numpy_type;
+use chipless_kernels::npy::{NumpyKind, numpy_type};
 use chipless_model::{ElementType, Kind};
-use npyz::TypeChar;
 
 /// How the element type of an array compares with the one that is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +60,7 @@ pub(super) fn advice(
 
 /// Whether numpy has an element type, under the same name.
 fn is_of_numpy(element: ElementType) -> bool {
-    numpy_type(element).0 != TypeChar::RawData && element.bits() >= 8
+    numpy_type(element).0 != NumpyKind::Raw && element.bits() >= 8
 }
 
 fn sentence(why: &str, pass: &str, unless: &str) -> String {

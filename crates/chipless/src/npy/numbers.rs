@@ -3,8 +3,8 @@
 use super::header::{header, name};
 use super::{in_order, read};
 use chipless_kernels::cast::decode_f64;
+use chipless_kernels::npy::NumpyKind;
 use chipless_model::{ElementType, Port};
-use npyz::{DType, TypeChar};
 use std::borrow::Cow;
 
 /// An array of numbers of any type, row by row.
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub struct Numbers<'b> {
     /// Dimensions, outermost first.
     pub shape: Vec<u64>,
-    kind: TypeChar,
+    kind: NumpyKind,
     size: usize,
     bytes: Cow<'b, [u8]>,
 }
@@ -20,7 +20,7 @@ pub struct Numbers<'b> {
 impl Numbers<'_> {
     /// Whether the elements are integers.
     pub fn is_integer(&self) -> bool {
-        self.kind != TypeChar::Float
+        self.kind != NumpyKind::Float
     }
 
     /// Integers from element `start` on; reals are cut off.
@@ -30,8 +30,8 @@ impl Numbers<'_> {
             wide[..b.len()].copy_from_slice(b);
             let value = u64::from_le_bytes(wide);
             match self.kind {
-                TypeChar::Float => real(b) as i64,
-                TypeChar::Int => (value << (64 - 8 * self.size)) as i64 >> (64 - 8 * self.size),
+                NumpyKind::Float => real(b) as i64,
+                NumpyKind::Signed => (value << (64 - 8 * self.size)) as i64 >> (64 - 8 * self.size),
                 _ => i64::try_from(value).unwrap_or(i64::MAX),
             }
         })
@@ -74,37 +74,37 @@ fn real(bytes: &[u8]) -> f64 {
 /// Reads an array of integers or of reals of 16 to 64 bits, of any shape. The error is what to say after the file's name.
 pub fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
     let (header, data) = header(file)?;
-    let DType::Plain(found) = header.dtype() else {
+    let Some(found) = &header.element else {
         return Err("expected numbers, found a structured array".to_owned());
     };
-    let (kind, size) = (found.type_char(), found.size_field() as usize);
+    let (kind, size) = (found.kind, found.size as usize);
     let known = match kind {
-        TypeChar::Bool => size == 1,
-        TypeChar::Int | TypeChar::Uint => matches!(size, 1 | 2 | 4 | 8),
-        TypeChar::Float => matches!(size, 2 | 4 | 8),
+        NumpyKind::Bool => size == 1,
+        NumpyKind::Signed | NumpyKind::Unsigned => matches!(size, 1 | 2 | 4 | 8),
+        NumpyKind::Float => matches!(size, 2 | 4 | 8),
         _ => false,
     };
     if !known {
         return Err(format!(
             "expected integers or reals of 16 to 64 bits, found {}: pass x.astype(numpy.float32)",
-            name(&found)
+            name(found)
         ));
     }
     let wanted = header
-        .shape()
+        .shape
         .iter()
         .try_fold(size as u64, |n, d| n.checked_mul(*d));
     if wanted != Some(data.len() as u64) {
         let wanted = wanted.map_or_else(|| "more than 2^64".to_owned(), |n| n.to_string());
         return Err(format!(
             "expected {:?}, which is {wanted} bytes, found {} after the header",
-            header.shape(),
+            header.shape,
             data.len()
         ));
     }
-    let bytes = in_order(&header, &found, data);
+    let bytes = in_order(&header, found, data);
     Ok(Numbers {
-        shape: header.shape().to_vec(),
+        shape: header.shape,
         kind,
         size,
         bytes,

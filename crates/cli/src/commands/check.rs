@@ -10,9 +10,8 @@ use crate::terminal;
 use chipless::spu::iospec::{self, Document, Expected};
 use chipless::{Checked, Options, Policy};
 use chipless_report::findings::{Checked as Shown, CodeCounts, FileReport, Report};
-use chipless_report::{github, gitlab, junit, sarif};
+use chipless_report::{github, gitlab, sarif};
 use clap::{Args, ValueEnum};
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Check a program for errors.
@@ -211,9 +210,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Format::Sarif => terminal::print_json(&sarif::log(checked, exit != Exit::Unusable))?,
         Format::Junit => {
             let reports: Vec<_> = finished.iter().map(Finished::report).collect();
-            let text = junit::report(&reports)
-                .map_err(|error| Failure::output(&io::Error::other(error)))?;
-            terminal::print(&text)?;
+            terminal::print(&full::junit(&reports)?)?;
         }
         Format::Gitlab => {
             let reports: Vec<_> = finished.iter().map(Finished::report).collect();

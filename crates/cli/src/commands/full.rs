@@ -32,10 +32,18 @@ pub(crate) use mesh::take_mesh;
 pub(crate) use resources::resources;
 
 use crate::failure::{Exit, Failure};
+use chipless_report::findings::FileReport;
 use clap::Subcommand;
+use std::io;
 
 /// Endings of tables.
 pub(crate) const TABLES: &str = "`.csv`, `.json` or `.parquet`";
+
+/// Findings as JUnit has them.
+pub(crate) fn junit(reports: &[FileReport<'_>]) -> Result<String, Failure> {
+    chipless_report::junit::report(reports)
+        .map_err(|error| Failure::output(&io::Error::other(error)))
+}
 
 /// The commands.
 #[derive(Debug, Subcommand)]

@@ -5,6 +5,7 @@ pub(crate) use chipless::check;
 use crate::failure::{Exit, Failure};
 use crate::output::Format;
 use chipless::{Options, Policy};
+use chipless_report::findings::FileReport;
 use clap::Subcommand;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +28,10 @@ pub(crate) fn fix(_: &Path, _: &Options, _: &Policy, _: bool) -> Result<(), Fail
 
 pub(crate) fn resources(_: &[PathBuf], _: &Options, _: Format) -> Result<Exit, Failure> {
     Err(left_out("--resources"))
+}
+
+pub(crate) fn junit(_: &[FileReport<'_>]) -> Result<String, Failure> {
+    Err(left_out("--format junit"))
 }
 
 /// There are no meshes: a machine is a machine file of its target.

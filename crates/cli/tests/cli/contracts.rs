@@ -299,7 +299,7 @@ fn a_contract_says_that_data_decide_a_length() {
             .flat_map(|value| value.to_le_bytes())
             .collect();
         let (element, shape) = (chipless_model::ElementType::UInt64, [5, 1]);
-        let mut bytes = chipless::npy::write_header(element, &shape).unwrap();
+        let mut bytes = chipless::npy::write_header(element, &shape);
         bytes.extend(data);
         std::fs::write(path(&format!("{name}.npy")), bytes).unwrap();
         format!("{name}={}", path(&format!("{name}.npy")))
@@ -348,8 +348,7 @@ fn a_contract_says_that_data_decide_a_length() {
 fn a_stated_stream_is_driven_in_the_loops_of_its_contract() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
-    let mut bytes =
-        chipless::npy::write_header(chipless_model::ElementType::UInt64, &[2, 3, 1]).unwrap();
+    let mut bytes = chipless::npy::write_header(chipless_model::ElementType::UInt64, &[2, 3, 1]);
     bytes.extend((1..=6u64).flat_map(u64::to_le_bytes));
     std::fs::write(path("cell.npy"), bytes).unwrap();
     let (program, contract) = ("fixtures/dsa/row_sums.dfg", path("sums.yaml"));

@@ -10,6 +10,7 @@ use crate::front::{
 use crate::network::Layer;
 use chipless_gemini::schedule::LayerType;
 use chipless_gemini::strided::Strided;
+use chipless_model::ElementType;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -240,12 +241,12 @@ impl Writer<'_> {
             let Ok(arrays) = &mut self.written.arrays else {
                 return;
             };
-            let made = numbers.values.clone().and_then(|values| {
+            let made = numbers.values.clone().map(|values| {
                 let (k, all) = (k as usize, values.len());
                 let inner = all / k.max(1);
                 let at = |i: usize| if turned { i % inner * k + i / inner } else { i };
-                let single: Vec<f32> = (0..all).map(|i| values[at(i)] as f32).collect();
-                npy(shape, &single)
+                let single = (0..all).map(|i| (values[at(i)] as f32).to_le_bytes());
+                npy(ElementType::Float32, shape, single)
             });
             match made {
                 Ok(bytes) => arrays.push((file(role), bytes)),
@@ -317,23 +318,15 @@ impl Writer<'_> {
             (&self.scales.constants[index], &mut self.written.arrays)
         {
             let k = [constants.scales.len() as u64];
-            let made = [
-                (
-                    "weight",
-                    npy(&constants.shape.map(|v| v as u64), &constants.weights),
-                ),
-                ("k", npy(&k, &constants.scales)),
-                ("b", npy(&k, &constants.biases)),
-            ];
-            for (role, bytes) in made {
-                match bytes {
-                    Ok(bytes) => arrays.push((file(role), bytes)),
-                    Err(error) => {
-                        self.written.arrays = Err(error);
-                        return;
-                    }
-                }
-            }
+            let real = |values: &[f64]| {
+                let bytes = values.iter().map(|value| value.to_le_bytes());
+                npy(ElementType::Float64, &k, bytes)
+            };
+            let shape = constants.shape.map(|extent| extent as u64);
+            let weights = constants.weights.iter().map(|value| value.to_le_bytes());
+            arrays.push((file("weight"), npy(ElementType::Int8, &shape, weights)));
+            arrays.push((file("k"), real(&constants.scales)));
+            arrays.push((file("b"), real(&constants.biases)));
         }
     }
 }

@@ -7,6 +7,9 @@ use super::view::{Operand as ViewOperand, Part, Producer, Viewed};
 use crate::front::{Declared, Element, Front, Move, Operand, Piece, Quantisation, Source};
 use chipless_gemini::schedule::LayerType;
 use chipless_gemini::{Array, Arrays};
+use chipless_kernels::cast::decode_f64;
+use chipless_kernels::npy as headers;
+use chipless_model::ElementType;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -198,43 +201,30 @@ pub(super) struct Writer<'f> {
 
 /// The numbers of a .npy file that [`npy`] has written.
 fn numbers_of(bytes: &[u8]) -> Result<Array, String> {
-    fn read<T: npyz::Deserialize + Into<f64>>(
-        file: npyz::NpyFile<&[u8]>,
-    ) -> Result<Vec<f64>, String> {
-        let values = file.into_vec::<T>().map_err(|error| error.to_string())?;
-        Ok(values.into_iter().map(Into::into).collect())
-    }
-    let file = npyz::NpyFile::new(bytes).map_err(|error| error.to_string())?;
-    let shape = file.shape().to_vec();
-    let element = file.dtype().descr();
-    let values = match element.trim_matches('\'') {
-        "|i1" => read::<i8>(file)?,
-        "<i4" => read::<i32>(file)?,
-        "<f4" => read::<f32>(file)?,
-        "<f8" => read::<f64>(file)?,
-        other => return Err(format!("an array of the type {other}")),
-    };
-    Ok(Array { shape, values })
+    let (header, data) = headers::read(bytes).map_err(|error| error.to_string())?;
+    let found = header.element.ok_or("a structured array")?;
+    let element = ElementType::ALL
+        .iter()
+        .find(|element| headers::numpy_type(**element) == (found.kind, found.size))
+        .ok_or_else(|| format!("an array of the type {}", found.text))?;
+    let mut values = vec![0.0; data.len() / found.size.max(1) as usize];
+    decode_f64(*element, data, &mut values).map_err(|error| error.to_string())?;
+    Ok(Array {
+        shape: header.shape,
+        values,
+    })
 }
 
-/// Bytes of a .npy file.
-pub(super) fn npy<T: npyz::Serialize + npyz::AutoSerialize + Copy>(
+/// Bytes of a .npy file, of values that are least significant byte first.
+pub(super) fn npy<const SIZE: usize>(
+    element: ElementType,
     shape: &[u64],
-    values: &[T],
-) -> Result<Vec<u8>, String> {
-    use npyz::WriterBuilder;
-    let mut bytes = Vec::new();
-    let write = |bytes: &mut Vec<u8>| -> std::io::Result<()> {
-        let mut writer = npyz::WriteOptions::new()
-            .default_dtype()
-            .shape(shape)
-            .writer(bytes)
-            .begin_nd()?;
-        writer.extend(values.iter().copied())?;
-        writer.finish()
-    };
-    write(&mut bytes).map_err(|error| error.to_string())?;
-    Ok(bytes)
+    values: impl Iterator<Item = [u8; SIZE]>,
+) -> Vec<u8> {
+    let (kind, size) = headers::numpy_type(element);
+    let mut bytes = headers::write(kind, size, shape);
+    bytes.extend(values.flatten());
+    bytes
 }
 
 impl Writer<'_> {
@@ -313,8 +303,12 @@ impl Writer<'_> {
                 values.iter().map(|value| *value as f32).collect()
             };
             let values = table.values.clone().map(single);
-            match values.and_then(|values| npy(&[1, c, h, w], &values)) {
-                Ok(bytes) => arrays.push((format!("{name}.npy"), bytes)),
+            match values {
+                Ok(values) => {
+                    let bytes = values.iter().map(|value| value.to_le_bytes());
+                    let array = npy(ElementType::Float32, &[1, c, h, w], bytes);
+                    arrays.push((format!("{name}.npy"), array));
+                }
                 Err(error) => self.written.arrays = Err(error),
             }
         }
@@ -323,10 +317,9 @@ impl Writer<'_> {
                 continue;
             };
             let [c, h, w] = extents.map(|extent| extent as u64);
-            match npy(&[1, c, h, w], values) {
-                Ok(bytes) => arrays.push((format!("{name}.npy"), bytes)),
-                Err(error) => self.written.arrays = Err(error),
-            }
+            let bytes = values.iter().map(|value| value.to_le_bytes());
+            let array = npy(ElementType::Int8, &[1, c, h, w], bytes);
+            arrays.push((format!("{name}.npy"), array));
         }
     }
 

@@ -129,8 +129,7 @@ impl<'d, 'g> Driven<'d, 'g> {
                     let shape: Vec<u64> = std::iter::once(*count)
                         .chain(declared.shape.iter().copied())
                         .collect();
-                    let header = npy::write_header(declared.element, &shape)
-                        .map_err(|error| Failure::unreadable(path.display(), error))?;
+                    let header = npy::write_header(declared.element, &shape);
                     let mut file = Growing::create(path)?;
                     file.put(&header)?;
                     Some(file)

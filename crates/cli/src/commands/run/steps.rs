@@ -74,8 +74,7 @@ impl<'g> Steps<'g> {
             let shape: Vec<u64> = std::iter::once(self.count)
                 .chain(port.shape.iter().copied())
                 .collect();
-            let header = npy::write_header(port.element, &shape)
-                .map_err(|error| Failure::unreadable(path.display(), error))?;
+            let header = npy::write_header(port.element, &shape);
             let mut file = Growing::create(path)?;
             file.put(&header)?;
             outputs.push(file);
