@@ -1,5 +1,6 @@
 //! `chipless check`
 
+use super::Opened;
 use super::full;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
@@ -222,11 +223,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 /// What a program says of its inputs and outputs, over as many elements as a contract has.
 fn expected(path: &Path, options: &Options, contract: &Document) -> Result<Vec<Expected>, Failure> {
-    let name = path.display().to_string();
-    let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-    let mut options = super::contract::for_program(options, &name, &bytes);
+    let program = Opened::open(path)?;
+    let mut options = super::contract::for_program(options, &program);
     options.data.shapes = super::contract::shapes(contract);
-    chipless::with_behind(&name, &bytes, &options, |behind| Ok(behind.expected))
+    program.with_behind(&options, |behind| Ok(behind.expected))
 }
 
 fn check(

@@ -1,6 +1,6 @@
 //! Contracts (IOSpecs) as commands open them, and the options of programs behind them.
 
-use super::told;
+use super::{Opened, told};
 use crate::failure::Failure;
 use crate::files;
 use chipless::Options;
@@ -18,9 +18,8 @@ pub(crate) fn shapes(document: &Document) -> HashMap<String, Vec<u64>> {
 }
 
 /// The options for a program: those of contracts are none of other targets.
-pub(crate) fn for_program(options: &Options, name: &str, bytes: &[u8]) -> Options {
-    let is_spu = chipless::recognize(name, bytes).is_some_and(|target| target.name() == "spu");
-    if is_spu {
+pub(super) fn for_program(options: &Options, program: &Opened) -> Options {
+    if program.target() == Some("spu") {
         return options.clone();
     }
     options.without("rules")

@@ -21,7 +21,7 @@ pub(crate) mod view;
 use crate::failure::{Failure, Told};
 use crate::files::{self, Bytes};
 use crate::terminal;
-use chipless::{File, OpenDocument, Options};
+use chipless::{Behind, File, OpenDocument, Options};
 use chipless_model::Finding;
 use chipless_report::findings::{Checked, FileReport};
 use std::path::Path;
@@ -82,6 +82,20 @@ impl Opened {
         then: impl FnOnce(&OpenDocument<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         self.with_file(options, |file| then(&file.read()?))
+    }
+
+    /// Makes the program ready to be driven and does something with it. Findings that end it are shown with their places in the file.
+    fn with_behind<T>(
+        &self,
+        options: &Options,
+        then: impl FnOnce(Behind<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        chipless::with_behind(&self.path, &self.bytes, options, then).map_err(|failure| {
+            match failure {
+                Failure::Plain(failure) => self.told(*failure, None),
+                failure => failure,
+            }
+        })
     }
 
     /// A failure with its findings in full.

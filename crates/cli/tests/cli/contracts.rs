@@ -408,3 +408,57 @@ fn steps_of_calibration_keep_what_they_do_not_name() {
     let (code, _, said) = run(&["drive", &contract, "--script", &steps]);
     assert!(code == 2 && said.contains("`run --calibrate`"), "{said}");
 }
+
+#[test]
+fn inputs_that_wait_for_each_other_are_told_with_their_sequences() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("crossed.yaml");
+    let vector = |name: &str, side: &str| {
+        format!(
+            "  {name}: {{type: {side}, varname: {name}, length: 8, precision: 16, padded_length: 8}}\n"
+        )
+    };
+    let text = format!(
+        "inputs:\n{}{}outputs:\n{}simple_sequences:\n  s1: {{type: simple_sequence, inputs: [a, b], outputs: [y]}}\n  s2: {{type: simple_sequence, inputs: [b, a], outputs: []}}\n",
+        vector("a", "input"),
+        vector("b", "input"),
+        vector("y", "output")
+    );
+    std::fs::write(&path, text).unwrap();
+    let (code, said, _) = run(&["check", path.to_str().unwrap()]);
+    assert!(
+        code == 1 && said.contains("The sequences `s1`, `s2` take it"),
+        "{said}"
+    );
+}
+
+/// The contract that a program states of itself is one, whichever command writes it.
+#[test]
+fn the_contract_of_a_program_has_its_scales() {
+    let directory = tempfile::tempdir().unwrap();
+    let (plan, converted) = (
+        directory.path().join("plan.json"),
+        directory.path().join("iospec.yaml"),
+    );
+    let (plan, converted) = (plan.to_str().unwrap(), converted.to_str().unwrap());
+    let model = "fixtures/spu/latched/model.pt";
+    done(&["convert", model, "-o", plan, "--iospec", converted]);
+    let printed = done(&["iospec", model]);
+    assert_eq!(printed, std::fs::read_to_string(converted).unwrap());
+    assert!(printed.contains("scale: "), "{printed}");
+}
+
+#[test]
+fn a_program_that_cannot_be_driven_is_shown_where_it_is_wrong() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cut.json");
+    let plan = std::fs::read(root().join("fixtures/spu/recurrent/plan.json")).unwrap();
+    std::fs::write(&path, &plan[..plan.len() / 2]).unwrap();
+    let path = path.to_str().unwrap();
+    let contract = "fixtures/spu/recurrent/iospec.yaml";
+    let (code, _, said) = run(&["drive", contract, "--program", path]);
+    assert!(
+        code == 2 && said.contains("error[fqir-json]") && said.contains("--> "),
+        "{said}"
+    );
+}

@@ -4,7 +4,7 @@ mod elements;
 mod script;
 mod talk;
 
-use crate::commands::contract;
+use crate::commands::{Opened, contract};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::options::TargetOptions;
@@ -168,11 +168,10 @@ fn with_program(
     document: &Document,
     session: Session<'_>,
 ) -> Result<Exit, Failure> {
-    let name = path.display().to_string();
-    let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-    let mut options = contract::for_program(options, &name, &bytes);
+    let program = Opened::open(path)?;
+    let mut options = contract::for_program(options, &program);
     options.data.shapes = contract::shapes(document);
-    chipless::with_behind(&name, &bytes, &options, |behind| {
+    program.with_behind(&options, |behind| {
         let differ = |text: String| Failure::unreadable(arguments.spec.display(), text);
         if arguments.quantize {
             // With another scale every number would be wrong, and nothing would tell.

@@ -1,6 +1,6 @@
 //! `chipless host`
 
-use crate::commands::contract;
+use crate::commands::{Opened, contract};
 use crate::failure::{Exit, Failure};
 use crate::options::TargetOptions;
 use crate::{files, terminal};
@@ -56,10 +56,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     files::make_directory(directory)?;
     let program = if let Some(path) = &arguments.program {
         // Refused here, rather than by an application that does not start.
-        let name = path.display().to_string();
-        let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-        let options = contract::for_program(&options, &name, &bytes);
-        chipless::with_behind(&name, &bytes, &options, |behind| {
+        let program = Opened::open(path)?;
+        let options = contract::for_program(&options, &program);
+        program.with_behind(&options, |behind| {
             let session = chipless::spu::iospec::Session::new(&document, RuleSet::Spec);
             let matched = session.with_behind(behind.program).map(drop);
             matched.map_err(|v| Failure::unreadable(arguments.spec.display(), v))

@@ -4,7 +4,6 @@ use crate::commands::Opened;
 use crate::failure::{Exit, Failure};
 use crate::options::TargetOptions;
 use crate::{files, terminal};
-use chipless::spu::{iospec, yaml};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -43,13 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut options = arguments.options.load()?;
     options.data.arrays.clone_from(&arguments.inputs);
     let opened = Opened::open(&arguments.file)?;
-    let text = opened.with_document(&options, |document| {
-        let lowered = document.lower()?;
-        Ok(yaml::write(&iospec::of_interface(
-            &lowered.program.interface,
-            document.has_varying_outputs(),
-        )))
-    })?;
+    let text = opened.with_document(&options, |document| Ok(document.contract()?))?;
     match &arguments.output {
         Some(path) => files::write(path, &[text.as_bytes()])?,
         None => terminal::print(&text)?,

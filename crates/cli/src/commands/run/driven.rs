@@ -226,10 +226,10 @@ impl<'d, 'g> Driven<'d, 'g> {
                 let Some(over) = (0..used.len()).find(left) else {
                     return Ok(used.iter().sum());
                 };
-                let names: Vec<&str> = writable
+                let names: Vec<String> = writable
                     .iter()
                     .filter(|v| !self.document.is_latched(&v.key))
-                    .map(|v| &*v.varname)
+                    .map(|v| format!("`{}`", v.varname))
                     .collect();
                 let (vector, count) = (
                     &self.document.inputs[self.rows[over].input].varname,
@@ -238,9 +238,9 @@ impl<'d, 'g> Driven<'d, 'g> {
                 return Err(Failure::wrong(
                     &self.name,
                     format_args!(
-                        "kSpuSequenceError: expected rows of {} after row {} of \"{vector}\", found none; {count} rows of it were given",
+                        "kSpuSequenceError: row {} of {count} of `{vector}` cannot be written: it is the turn of {}, of which every row is written; give more rows of that, or fewer of `{vector}`",
+                        used[over] + 1,
                         names.join(" or "),
-                        used[over]
                     ),
                 ));
             };

@@ -145,14 +145,28 @@ impl Verdict {
         );
         let finding = rules::UNDRIVABLE.under(rules).at(place, message);
         // Without calls there is nothing to follow.
+        if !calls.is_empty() {
+            return Some(finding);
+        }
+        let vector = document.vectors().find(|vector| vector.varname == name);
+        let key = vector.map_or(name, |vector| &*vector.key);
+        let takers: Vec<String> = document
+            .sequences
+            .iter()
+            .filter(|sequence| sequence.inputs.iter().any(|member| member.key == key))
+            .map(|sequence| format!("`{}`", sequence.name))
+            .collect();
         let advice = match cannot {
-            _ if !calls.is_empty() => return Some(finding),
-            Event::Input(_) => "Let a sequence take this input, or remove it.",
+            Event::Input(_) if takers.len() > 1 => format!(
+                "The sequences {} take it, and each waits for what another must take first: let them list the inputs that they share in the same order, or let one sequence take each input.",
+                takers.join(", ")
+            ),
+            Event::Input(_) => "Let a sequence take this input, or remove it.".to_owned(),
             Event::Output(_) => {
-                "Let a sequence that can fire give this output, or remove it: each input of that sequence must stand in the section inputs."
+                "Let a sequence that can fire give this output, or remove it: each input of that sequence must stand in the section inputs.".to_owned()
             }
             Event::Sequence(_) => {
-                "Compare the inputs of the sequence with the section inputs: a host must be able to write each of them."
+                "Compare the inputs of the sequence with the section inputs: a host must be able to write each of them.".to_owned()
             }
         };
         Some(finding.hint(advice))
