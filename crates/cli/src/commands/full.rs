@@ -29,6 +29,7 @@ mod yields;
 pub(crate) use chipless_lsp::check;
 pub(crate) use fix::fix;
 pub(crate) use mesh::take_mesh;
+pub(crate) use pack::program;
 pub(crate) use resources::resources;
 
 use crate::failure::{Exit, Failure};

@@ -3,6 +3,7 @@
 pub(crate) use chipless::check;
 
 use crate::failure::{Exit, Failure};
+use crate::files::Bytes;
 use crate::output::Format;
 use chipless::{Options, Policy};
 use chipless_report::findings::FileReport;
@@ -32,6 +33,12 @@ pub(crate) fn resources(_: &[PathBuf], _: &Options, _: Format) -> Result<Exit, F
 
 pub(crate) fn junit(_: &[FileReport<'_>]) -> Result<String, Failure> {
     Err(left_out("--format junit"))
+}
+
+/// Assembler text is none here.
+#[expect(clippy::unnecessary_wraps, reason = "that of a full build may fail")]
+pub(crate) fn program(_: &Path, bytes: Bytes) -> Result<Bytes, Failure> {
+    Ok(bytes)
 }
 
 /// There are no meshes: a machine is a machine file of its target.

@@ -39,7 +39,7 @@ impl Opened {
         match files::open(path) {
             Ok(bytes) => Ok(Opened {
                 path: path_shown,
-                bytes,
+                bytes: full::program(path, bytes)?,
             }),
             Err(error) => Err(Failure::unreadable(path_shown, error)),
         }

@@ -558,3 +558,22 @@ fn info_shows_what_can_be_read_of_a_graph() {
     );
     assert!(out.contains("inputs") && out.contains("outputs"), "{out}");
 }
+
+/// Assembler text is a program like the file that it makes.
+#[test]
+fn assembler_text_runs_as_it_is() {
+    let folder = "fixtures/neuron/softmax";
+    let of = |name: &str| {
+        let path = format!("{folder}/{name}");
+        let mut run: Value = serde_json::from_str(&done(&["run", &path, "--json"])).unwrap();
+        let run = run.as_object_mut().unwrap();
+        assert!(run.remove("program").is_some() && run.remove("wall_ms").is_some());
+        run.clone()
+    };
+    assert_eq!(of("program.asm"), of("program.neff"));
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("wrong.asm");
+    std::fs::write(&path, "neff wrong trn2\nsubgraph sg00\nthis is no line\n").unwrap();
+    let (code, _, said) = run(&["run", path.to_str().unwrap()]);
+    assert!(code == 2 && said.contains("wrong.asm: line 3"), "{said}");
+}

@@ -2,7 +2,7 @@
 
 use crate::commands::Opened;
 use crate::failure::{Exit, Failure};
-use crate::files;
+use crate::files::{self, Bytes};
 use crate::terminal;
 use chipless::neuron::{Container, pack};
 use chipless_model::Limits;
@@ -107,12 +107,25 @@ pub(crate) fn pack(arguments: &PackArguments) -> Result<Exit, Failure> {
 /// Assembler text as a container, and what went into it.
 fn assembly(path: &Path) -> Result<(Vec<u8>, String), Failure> {
     let text = files::read_text(path)?;
-    let draft = chipless_neuron_assembler::assemble(&text)
-        .map_err(|error| Failure::unreadable(path.display(), error))?;
-    let packed = draft
-        .write(&Limits::default())
-        .map_err(|finding| Failure::unreadable(path.display(), finding))?;
+    let packed = assemble(path, &text)?;
     Ok((packed, format!("{} lines", text.lines().count())))
+}
+
+fn assemble(path: &Path, text: &str) -> Result<Vec<u8>, Failure> {
+    let draft = chipless_neuron_assembler::assemble(text)
+        .map_err(|error| Failure::unreadable(path.display(), error))?;
+    draft
+        .write(&Limits::default())
+        .map_err(|finding| Failure::unreadable(path.display(), finding))
+}
+
+/// The program of a file: what assembler text says, packed, and anything else as it is.
+pub(crate) fn program(path: &Path, bytes: Bytes) -> Result<Bytes, Failure> {
+    let is_assembler = path.extension().is_some_and(|e| e == "asm");
+    match std::str::from_utf8(&bytes) {
+        Ok(text) if is_assembler => assemble(path, text).map(Bytes::Read),
+        _ => Ok(bytes),
+    }
 }
 
 /// The files of a directory as a container, and what went into it.
