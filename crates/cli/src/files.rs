@@ -7,16 +7,39 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Characters of a file name that comes from a program.
 const NAME_LIMIT: usize = 200;
+
+/// Files that have been opened: an output must not replace them.
+static INPUTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Opens a file, or standard input for `-`. The error is what to say after the file's name.
 pub(crate) fn open(path: &Path) -> Result<Bytes, String> {
     if path == Path::new("-") {
         return disk::drain(io::stdin().lock()).map(Bytes::Read);
     }
-    disk::open(path)
+    let bytes = disk::open(path)?;
+    if let Ok(path) = fs::canonicalize(path) {
+        inputs(|inputs| inputs.insert(path));
+    }
+    Ok(bytes)
+}
+
+fn inputs<T>(ask: impl FnOnce(&mut BTreeSet<PathBuf>) -> T) -> T {
+    ask(&mut INPUTS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Refuses an output that would replace a file which was read: whoever gave one name twice would lose the source.
+fn keep_inputs(path: &Path) -> Result<(), Failure> {
+    let full = fs::canonicalize(path);
+    let is_input = full.is_ok_and(|full| full.is_file() && inputs(|of| of.contains(&full)));
+    if !is_input {
+        return Ok(());
+    }
+    let text = "is an input of this command, and the output would replace it. Name another file for the output.";
+    Err(Failure::misuse(path.display(), text))
 }
 
 /// Reads a text file, for options that name one.
@@ -34,8 +57,14 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     }
 }
 
-/// Writes a file so that nobody ever sees half of it.
+/// Writes a file so that nobody ever sees half of it. Files that were read stay as they are.
 pub(crate) fn write(path: &Path, parts: &[&[u8]]) -> Result<(), Failure> {
+    keep_inputs(path)?;
+    rewrite(path, parts)
+}
+
+/// Writes a file, also over what was read from it, for commands that change files in place.
+pub(crate) fn rewrite(path: &Path, parts: &[&[u8]]) -> Result<(), Failure> {
     disk::write(path, parts).map_err(|error| cannot_write(path, &error))
 }
 
@@ -53,6 +82,7 @@ pub(crate) struct Growing {
 
 impl Growing {
     pub(crate) fn create(path: PathBuf) -> Result<Growing, Failure> {
+        keep_inputs(&path)?;
         let file = disk::Growing::create(&path).map_err(|error| cannot_write(&path, &error))?;
         Ok(Growing {
             path,

@@ -208,7 +208,13 @@ impl<'a> Checked<'a> {
             }
             // What a task does says more than where its descriptor stands.
             None if !bytes && !place.about.is_empty() => {
-                format!("{} ({})", place.item, place.about)
+                let task = format!("{} ({})", place.item, place.about);
+                let is_packed = self.parts.iter().any(|(name, _)| *name == place.part);
+                match place.offset.filter(|_| is_packed) {
+                    // Members of a container are small: there it can be found by hand.
+                    Some(offset) => format!("{task} at {}+{offset:#x}", place.part),
+                    None => task,
+                }
             }
             None => place.to_string(),
         };

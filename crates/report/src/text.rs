@@ -108,6 +108,7 @@ pub(crate) struct Texts<'a> {
 }
 
 /// A place with the lines to be shown.
+#[derive(PartialEq)]
 struct Excerpt<'t> {
     text: &'t str,
     path: String,
@@ -186,26 +187,11 @@ impl<'a> Texts<'a> {
             Severity::Warning => Level::WARNING,
             Severity::Note => Level::NOTE,
         };
-        let snippet = |kind: AnnotationKind, excerpt: Excerpt<'_>, label: String| {
-            let annotation = kind
-                .span(excerpt.span)
-                .label((!label.is_empty()).then_some(label));
-            Snippet::source(excerpt.text.to_owned())
-                .line_start(excerpt.line)
-                .path(excerpt.path)
-                .annotation(annotation)
-        };
         let message = clean(&finding.message);
         let label = clean(&self.name(&finding.place)).into_owned();
-        let primary = snippet(
-            AnnotationKind::Primary,
-            self.excerpt(&finding.place)?,
-            label,
-        );
-        let mut group: Group<'_> = level
-            .primary_title(message.as_ref())
-            .id(finding.rule.code)
-            .element(primary);
+        // What is said of one place stands under one copy of its lines.
+        let mut places = vec![(self.excerpt(&finding.place)?, vec![label])];
+        let mut notes = Vec::new();
         for (place, role) in &finding.related {
             let excerpt = self.excerpt(place);
             let name = if excerpt.is_some() {
@@ -220,10 +206,43 @@ impl<'a> Texts<'a> {
                 format!("{name}: {role}")
             };
             let label = clean(&label).into_owned();
-            group = match excerpt {
-                Some(excerpt) => group.element(snippet(AnnotationKind::Context, excerpt, label)),
-                None => group.element(Level::NOTE.message(label)),
+            let Some(excerpt) = excerpt else {
+                notes.push(label);
+                continue;
             };
+            match places.iter_mut().find(|(known, _)| *known == excerpt) {
+                Some((_, labels)) => {
+                    // The name alone says nothing that the sentence does not.
+                    labels.retain(|known| !label.starts_with(&format!("{known} ")));
+                    labels.push(label);
+                }
+                None => places.push((excerpt, vec![label])),
+            }
+        }
+        let title = level.primary_title(message.as_ref()).id(finding.rule.code);
+        let mut group = Group::with_title(title);
+        for (number, (excerpt, labels)) in places.into_iter().enumerate() {
+            let kinds = [if number == 0 {
+                AnnotationKind::Primary
+            } else {
+                AnnotationKind::Context
+            }];
+            let kinds = kinds
+                .into_iter()
+                .chain(std::iter::repeat(AnnotationKind::Context));
+            let span = excerpt.span;
+            let annotations = labels.into_iter().zip(kinds).map(|(label, kind)| {
+                kind.span(span.clone())
+                    .label((!label.is_empty()).then_some(label))
+            });
+            let snippet = Snippet::source(excerpt.text.to_owned())
+                .line_start(excerpt.line)
+                .path(excerpt.path)
+                .annotations(annotations);
+            group = group.element(snippet);
+        }
+        for note in notes {
+            group = group.element(Level::NOTE.message(note));
         }
         if !help.is_empty() {
             group = group.element(Level::HELP.message(clean(help).into_owned()));
@@ -284,6 +303,33 @@ mod tests {
           |
           = note: tile.toml: its tile has 8
           = help: make it smaller
+        ");
+    }
+
+    #[test]
+    fn a_place_that_is_named_twice_is_shown_once() {
+        let texts = texts(FILE);
+        let at = FILE.find('9').expect("there") as u64;
+        let place = Place::bytes(at, 1).at("inputs[0]");
+        let finding = DEPTH
+            .at(place.clone(), "too deep")
+            .with(Place::line(2, 11), "the buffer")
+            .with(place.clone(), "inputs[0] has 9")
+            .with(place, "the help changes it");
+        insta::assert_snapshot!(texts.picture(&finding, "", Paint::PLAIN).expect("a picture"), @r"
+        error[depth-beyond-tile]: too deep
+         --> a.yaml:3:12
+          |
+        3 |     depth: 9
+          |            ^
+          |            |
+          |            inputs[0] has 9
+          |            inputs[0]: the help changes it
+          |
+         ::: a.yaml:2:11
+          |
+        2 |   - name: größe
+          |           ----- the buffer
         ");
     }
 

@@ -369,7 +369,9 @@ impl<'m> Trace<'m> {
         let mut cause = None;
         for (index, entry) in uses().filter(|(_, e)| e.direction == Direction::Read) {
             let found = self.read(index, entry, gaps.contains(&index), &mut old);
-            cause = cause.or(found);
+            let found = [cause, found].into_iter().flatten();
+            // The first reader, in the reference order; what others read too follows from it.
+            cause = found.min();
         }
         let mut dependent = Dependent::default();
         if let Some(cause) = cause {
@@ -479,7 +481,7 @@ impl<'m> Trace<'m> {
         let footprint = accesses.footprint_of(entry);
         let buffer = footprint.buffer;
         let is_marked = self.state.marks.has(buffer);
-        let mut found = None;
+        let (mut found, mut is_older) = (None, false);
         for (tensor, pattern) in accesses.tensors(footprint) {
             let remains = self.state.remains.as_ref();
             let remains = remains.filter(|_| entry.certainty == Certainty::Exact);
@@ -500,9 +502,13 @@ impl<'m> Trace<'m> {
             }
             for (low, high) in pattern.runs() {
                 let bytes = low..high;
-                if is_marked && found.is_none() {
-                    let mark = self.state.marks.first(buffer, bytes.clone());
-                    found = mark.map(|m| self.state.marks.at(buffer, m.start));
+                // Doubt that another task has brought here is older than that of this one.
+                if is_marked
+                    && !is_older
+                    && let Some(mark) = self.state.marks.first(buffer, bytes.clone())
+                {
+                    found = Some(self.state.marks.at(buffer, mark.start));
+                    is_older = true;
                 }
                 if has_gap && found.is_none() {
                     self.state.writes.bytes(buffer);
@@ -527,7 +533,7 @@ impl<'m> Trace<'m> {
                         let (old, new) = pair.unwrap_or((writer, 0));
                         Some(self.cause(entry.task, index, remnant, Kind::Remnant { old, new }))
                     });
-                } else if found.is_some() && writers.is_empty() {
+                } else if found.is_some() && writers.is_empty() && (is_older || !is_marked) {
                     break;
                 }
             }

@@ -12,6 +12,8 @@ pub(crate) struct Findings {
     list: Vec<Finding>,
     /// By rule and cause: which finding stands for it, and how many more there are.
     causes: BTreeMap<(&'static str, Cause), (usize, usize)>,
+    /// Causes that follow from another one of the same rule, and count for it.
+    follows: BTreeMap<(&'static str, Cause), Cause>,
     kept: BTreeMap<&'static str, usize>,
     /// Errors so far.
     pub(crate) errors: usize,
@@ -28,6 +30,11 @@ impl Findings {
         cause: Cause,
         finding: impl FnOnce() -> Finding,
     ) {
+        let cause = self
+            .follows
+            .get(&(rule.code, cause))
+            .copied()
+            .unwrap_or(cause);
         if let Some((_, more)) = self.causes.get_mut(&(rule.code, cause)) {
             *more += 1;
             return;
@@ -52,6 +59,19 @@ impl Findings {
         self.list.push(finding);
     }
 
+    /// Whether findings of a cause are only counted from now on.
+    pub(crate) fn has(&self, rule: &'static Rule, cause: Cause) -> bool {
+        let key = (rule.code, cause);
+        self.causes.contains_key(&key) || self.follows.contains_key(&key)
+    }
+
+    /// Counts findings of a cause for the one that it follows from.
+    pub(crate) fn follow(&mut self, rule: &'static Rule, cause: Cause, from: Cause) {
+        if cause != from {
+            self.follows.insert((rule.code, cause), from);
+        }
+    }
+
     /// Adds everything that another collection holds.
     pub(crate) fn append(&mut self, other: Findings) {
         let offset = self.list.len();
@@ -60,6 +80,7 @@ impl Findings {
         for (cause, (index, more)) in other.causes {
             self.causes.entry(cause).or_insert((index + offset, more));
         }
+        self.follows.extend(other.follows);
         for (code, kept) in other.kept {
             *self.kept.entry(code).or_insert(0) += kept;
         }

@@ -95,6 +95,7 @@ mod layout;
 mod marks;
 mod memory;
 mod mends;
+mod needs;
 mod order;
 mod overlap;
 mod pending;

@@ -230,8 +230,8 @@ impl Memory<'_, '_, '_> {
         self.places[entry.footprint as usize] = place;
         suspects.sort_unstable();
         suspects.dedup();
-        for other in suspects.drain(..) {
-            let other = accesses.entry(other);
+        for number in suspects.drain(..) {
+            let other = accesses.entry(number);
             let race = Race {
                 program: self.program,
                 accesses,
@@ -247,11 +247,49 @@ impl Memory<'_, '_, '_> {
                     let sources = lives.sources(task);
                     !sources.is_empty() && sources == lives.sources(other.task)
                 });
+            if write && matches!(overlap, Overlap::Common(..)) {
+                self.name_first_reader(race, number, other, entry);
+            }
             if race.check(other, entry, overlap, of_one_tensor, self.findings) {
                 self.duplicates.entry(task).or_default().insert(other.task);
             }
         }
         self.suspects = suspects;
+    }
+
+    /// Reports the race of a write with the first task that reads its bytes too early, where the reader at hand comes after that one: the shadow remembers
+    /// the last of such readers, which waits for the first one, and is in order when that one is.
+    fn name_first_reader(
+        &mut self,
+        race: Race<'_, '_, '_>,
+        number: u32,
+        reader: &Use,
+        write: &Use,
+    ) {
+        let (accesses, order, rule) = (self.accesses, self.order, &rules::RACE_READ_WRITE);
+        let cause = race.cause(reader, write);
+        if reader.direction != Direction::Read
+            || self.findings.has(rule, cause)
+            || !self.gaps.contains(&number)
+        {
+            return;
+        }
+        let start_of_write = order.start(write.task);
+        let first = self.gaps.iter().find_map(|gap| {
+            let first = accesses.entry(*gap);
+            let end = order.read(first.task);
+            let comes_first =
+                reaches(order.start(reader.task), end) && !reaches(start_of_write, end);
+            if first.task == write.task || !comes_first {
+                return None;
+            }
+            let overlap = race.overlap(first, write);
+            matches!(overlap, Overlap::Common(..)).then_some((first, overlap))
+        });
+        if let Some((first, overlap)) = first {
+            race.check(first, write, overlap, false, self.findings);
+            self.findings.follow(rule, cause, race.cause(first, write));
+        }
     }
 
     fn too_hard(&mut self, entry: &Use) {

@@ -3,11 +3,13 @@
 //! A finding knows which tasks take part, not what their author meant. So every change near them that could be meant is made to the program, which is
 //! verified again; what leaves the fewest errors is advised. Signals that nothing waits for come first: they show what somebody forgot.
 
-use crate::race::signals_of;
+use crate::needs::{Need, needs};
+use crate::race::{early_signals, holder, signals_of};
+use crate::replay::find_order;
 use crate::rules;
 use crate::stuck::condition;
 use chipless_model::{
-    Action, Condition, Counter, Finding, PieceId, Program, Signal, Span, Sync, SyncId, SyncKind,
+    Action, Condition, Counter, Finding, Moment, Program, Signal, Span, Sync, SyncId, SyncKind,
     TaskId, Wait,
 };
 use rustc_hash::FxHashMap;
@@ -44,6 +46,8 @@ enum Edit {
     Signal(TaskId, SyncId, i64),
     /// The task raises another counter instead.
     Instead(TaskId, SyncId, SyncId),
+    /// The task raises a counter when it is done, not when it has read its sources.
+    Late(TaskId, SyncId),
     /// The first task raises a counter that nothing uses so far; the second one waits for it.
     Edge(TaskId, TaskId),
 }
@@ -56,7 +60,8 @@ impl Edit {
             | Edit::Replace(task, ..)
             | Edit::Remove(task, _)
             | Edit::Signal(task, ..)
-            | Edit::Instead(task, ..) => vec![task],
+            | Edit::Instead(task, ..)
+            | Edit::Late(task, _) => vec![task],
             Edit::Edge(giver, taker) => vec![giver, taker],
         }
     }
@@ -73,8 +78,27 @@ struct Tried {
     edit: Edit,
     text: String,
     errors: usize,
+    /// Whether a task reads bytes before the only task that writes them.
+    is_reversed: bool,
     /// A change of another kind that leaves no error either, where that was looked for.
     other: Option<String>,
+}
+
+impl Tried {
+    /// What is better comes first: no error, then no read before its write, then fewer errors.
+    fn rank(&self) -> (bool, bool, usize) {
+        (self.errors > 0, self.is_reversed, self.errors)
+    }
+
+    fn is_best(&self) -> bool {
+        self.rank() == (false, false, 0)
+    }
+}
+
+/// A program as it is.
+struct Before {
+    errors: Signature,
+    needs: Vec<Need>,
 }
 
 /// Puts into the hints of races, of reads before writes and of deadlocks what was found to mend them. The program is the one that the findings are about,
@@ -84,7 +108,10 @@ pub fn advise(program: &mut Program<'_>, findings: &mut [Finding]) {
     if !program.meant.is_empty() || program.tasks.len() > LARGEST {
         return;
     }
-    let before = signature(program);
+    let before = Before {
+        errors: signature(program),
+        needs: needs(program, &racing(program, findings)),
+    };
     let errors = findings.iter_mut().filter(|finding| finding.is_error());
     let mut mended: Vec<(&mut Finding, Option<Advice>)> = Vec::new();
     for finding in errors.take(FINDINGS) {
@@ -129,19 +156,58 @@ struct Advice {
     edit: Option<Edit>,
 }
 
-/// How many errors of each kind a program has, by place.
+/// How many errors of each kind a program has, by the tasks that they are about.
 type Signature = BTreeMap<(&'static str, String), usize>;
 
 fn signature(program: &Program<'_>) -> Signature {
     let mut found = Signature::new();
     for finding in crate::verify(program).err().unwrap_or_default() {
         if finding.is_error() {
-            *found
-                .entry((finding.rule.code, finding.place.item))
-                .or_default() += 1;
+            *found.entry(key(&finding)).or_default() += 1;
         }
     }
     found
+}
+
+/// What a finding is about: its place, or both tasks of a race, of which either may be the one at its place.
+fn key(finding: &Finding) -> (&'static str, String) {
+    let code = finding.rule.code;
+    if code != rules::RACE_READ_WRITE.code && code != rules::RACE_WRITE_WRITE.code {
+        return (code, finding.place.item.clone());
+    }
+    let related = finding.related.iter();
+    let mut tasks: Vec<&str> = related.map(|(place, _)| &*place.item).collect();
+    tasks.sort_unstable();
+    (code, tasks.join(" "))
+}
+
+/// The pairs of tasks of which one reads what the other one writes, and that nothing orders.
+fn racing(program: &Program<'_>, findings: &[Finding]) -> Vec<(TaskId, TaskId)> {
+    let races = findings
+        .iter()
+        .filter(|finding| finding.rule.code == rules::RACE_READ_WRITE.code);
+    races
+        .filter_map(|finding| match tasks_of(program, finding)[..] {
+            [one, two, ..] => Some((one, two)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Whether errors came up that were not there before. Of the reads before writes that follow one from the other, the first is reported: where that one is
+/// mended, the next one is no new error.
+fn has_new(before: &Signature, after: &Signature) -> bool {
+    let unwritten = |errors: &Signature| -> usize {
+        let of_rule = errors
+            .iter()
+            .filter(|((code, _), _)| *code == rules::READ_BEFORE_WRITE.code);
+        of_rule.map(|(_, number)| number).sum()
+    };
+    let is_known = |key: &(&'static str, String), number: &usize| {
+        before.get(key).is_some_and(|known| number <= known)
+            || (key.0 == rules::READ_BEFORE_WRITE.code && unwritten(after) <= unwritten(before))
+    };
+    !after.iter().all(|(key, number)| is_known(key, number))
 }
 
 /// The tasks that a finding names, each once, that at its place first.
@@ -158,44 +224,55 @@ fn tasks_of(program: &Program<'_>, finding: &Finding) -> Vec<TaskId> {
     tasks
 }
 
-/// Tries changes in turn: what remains of the errors after each, where the finding is gone and nothing new came up. Stops at the first that leaves none;
-/// for several `kinds` of changes, at the first of another kind.
+/// Tries changes in turn: what remains of the errors after each, where the finding is gone and nothing new came up. Stops at the first that leaves none and
+/// lets no task read what is written later; for several `kinds` of changes, at the first of another kind.
 fn tried(
     program: &mut Program<'_>,
     finding: &Finding,
-    before: &Signature,
+    before: &Before,
     kinds: impl IntoIterator<Item = Vec<Change>>,
 ) -> Option<Tried> {
     let most = (TASKS / program.tasks.len().max(1)).min(CHANGES);
-    let key = (finding.rule.code, finding.place.item.clone());
+    let key = key(finding);
     let mut best: Option<Tried> = None;
     let mut of_best = None;
     let kinds = kinds.into_iter().enumerate();
     let changes = kinds.flat_map(|(kind, changes)| changes.into_iter().map(move |of| (kind, of)));
     for (kind, Change { edit, text }) in changes.take(most) {
-        let is_mended = best.as_ref().is_some_and(|best| best.errors == 0);
+        let is_mended = best.as_ref().is_some_and(Tried::is_best);
         if is_mended && of_best == Some(kind) {
             continue;
         }
         let after = with(program, edit, signature);
-        let is_better = after.get(&key) < before.get(&key)
-            && after
-                .iter()
-                .all(|(key, number)| before.get(key).is_some_and(|known| number <= known));
-        let errors = after.values().sum();
+        if after.get(&key) >= before.errors.get(&key) || has_new(&before.errors, &after) {
+            continue;
+        }
+        let is_reversed = !before.needs.is_empty()
+            && with(program, edit, |program| {
+                let (order, _) = find_order(program);
+                before.needs.iter().any(|need| need.is_reversed(&order))
+            });
+        let new = Tried {
+            edit,
+            text,
+            errors: after.values().sum(),
+            is_reversed,
+            other: None,
+        };
+        // Where errors are left, a read before its write is one of them, or hides one.
+        if new.is_reversed && new.errors > 0 {
+            continue;
+        }
         match &mut best {
-            Some(best) if is_mended && is_better && errors == 0 => {
-                best.other = Some(text);
-                break;
+            Some(best) if is_mended => {
+                if new.is_best() {
+                    best.other = Some(new.text);
+                    break;
+                }
             }
-            known if is_better && known.as_ref().is_none_or(|known| errors < known.errors) => {
+            known if known.as_ref().is_none_or(|known| new.rank() < known.rank()) => {
                 of_best = Some(kind);
-                best = Some(Tried {
-                    edit,
-                    text,
-                    errors,
-                    other: None,
-                });
+                best = Some(new);
             }
             _ => {}
         }
@@ -258,6 +335,16 @@ fn with<T>(program: &mut Program<'_>, edit: Edit, ask: impl FnOnce(&Program<'_>)
                     && *sync == old
                 {
                     *sync = new;
+                }
+            }
+            program.tasks[task].signals = Span::push(&mut program.signals, entries);
+        }
+        Edit::Late(task, late) => {
+            keep(program, task);
+            let mut entries = program.signals(task).to_vec();
+            for signal in &mut entries {
+                if matches!(signal.action, Action::Add(sync, _) if sync == late) {
+                    signal.moment = Moment::Completion;
                 }
             }
             program.tasks[task].signals = Span::push(&mut program.signals, entries);
@@ -369,20 +456,10 @@ fn is_within_reach(program: &Program<'_>, task: TaskId, sync: SyncId) -> bool {
     }
 }
 
-/// The task whose wait delays a task: the one that releases it, where another one does, such as the instruction that starts a transfer.
-fn holder(program: &Program<'_>, task: TaskId) -> TaskId {
-    let holds = |piece: &chipless_model::Piece| piece.tasks().any(|of| of == task);
-    let piece: Option<PieceId> = program.pieces.position(holds);
-    let releases = |of: &TaskId| {
-        let mut signals = program.signals(*of).iter();
-        signals.any(|signal| piece.is_some_and(|piece| signal.action == Action::Release(piece)))
-    };
-    program.tasks.indices().find(releases).unwrap_or(task)
-}
-
 /// The places of a wait that would let a task wait: itself, then those in front of it in its queue that wait for nothing, the nearest first.
 fn takers(program: &Program<'_>, task: TaskId) -> Vec<TaskId> {
-    let task = holder(program, task);
+    // The task whose wait delays a task is the one that releases it, where another one does, such as the instruction that starts a transfer.
+    let task = holder(program, task).unwrap_or(task);
     let queue = program.tasks[task].queue;
     let ahead = program.tasks.indices().filter(|other| {
         *other < task && program.tasks[*other].queue == queue && program.waits(*other).is_empty()
@@ -424,6 +501,15 @@ fn wait(program: &Program<'_>, taker: TaskId, raise: &Raise) -> Option<Change> {
     })
 }
 
+/// What to do about a signal that comes too early.
+pub(crate) fn late(program: &Program<'_>, giver: TaskId, sync: SyncId) -> String {
+    format!(
+        "Let {} signal {} when it completes, not when it has read its sources.",
+        program.task_name(giver),
+        program.syncs[sync].name
+    )
+}
+
 /// The changes that let one task wait for another, those with a signal that nothing awaits first.
 fn after(program: &Program<'_>, raises: &[Raise], giver: TaskId, taker: TaskId) -> Vec<Change> {
     let queue = program.tasks[giver].queue;
@@ -442,7 +528,12 @@ fn after(program: &Program<'_>, raises: &[Raise], giver: TaskId, taker: TaskId) 
     let forgotten: Vec<&Raise> = forgotten.take(LATER).collect();
     given.extend(forgotten);
     let takers = takers(program, taker);
-    let mut changes: Vec<Change> = Vec::new();
+    // Whoever is waited for at the wrong moment needs no other wait.
+    let early = early_signals(program, giver).map(|sync| Change {
+        edit: Edit::Late(giver, sync),
+        text: late(program, giver, sync),
+    });
+    let mut changes: Vec<Change> = early.collect();
     for raise in given {
         changes.extend(
             takers
@@ -485,7 +576,7 @@ fn anywhere(program: &Program<'_>, raises: &[Raise]) -> Vec<Change> {
 }
 
 /// What orders two tasks of which nothing orders the one before the other.
-fn race(program: &mut Program<'_>, finding: &Finding, before: &Signature) -> Option<Advice> {
+fn race(program: &mut Program<'_>, finding: &Finding, before: &Before) -> Option<Advice> {
     let raises = raises(program);
     let tasks = tasks_of(program, finding);
     let [place, other, ..] = tasks[..] else {
@@ -502,28 +593,29 @@ fn race(program: &mut Program<'_>, finding: &Finding, before: &Signature) -> Opt
         };
         orders.sort_by_key(|(giver, _)| !is_unheard(*giver));
     }
-    let mut found: Vec<(TaskId, Tried)> = Vec::new();
+    let mut found: Vec<(Option<TaskId>, Tried)> = Vec::new();
     for (giver, taker) in orders {
         let changes = after(program, &raises, giver, taker);
         if let Some(best) = tried(program, finding, before, [changes]) {
-            found.push((giver, best));
+            found.push((Some(giver), best));
         }
     }
     if !found.iter().any(|(_, best)| best.errors == 0) {
         let changes = anywhere(program, &raises);
         let best = tried(program, finding, before, [changes]);
-        found.extend(best.map(|best| (place, best)));
+        found.extend(best.map(|best| (None, best)));
     }
-    found.sort_by_key(|(_, best)| best.errors);
-    let ((_, best), others) = found.split_first()?;
+    found.sort_by_key(|(_, best)| best.rank());
+    let ((giver, best), others) = found.split_first()?;
     let mut text = format!("{} {}", best.text, outcome(best, before));
     if let Some((first, other)) = others
         .first()
-        .filter(|(_, other)| other.errors == best.errors && other.text != best.text)
+        .filter(|(other, tried)| other != giver && tried.errors == best.errors)
+        .and_then(|(other, tried)| Some(((*other)?, tried)))
     {
         text.push_str(&format!(
             " If {} has to come first, which gives other values: {}",
-            program.task_name(*first),
+            program.task_name(first),
             other.text
         ));
     }
@@ -535,16 +627,17 @@ fn race(program: &mut Program<'_>, finding: &Finding, before: &Signature) -> Opt
 }
 
 /// What a change that was tried leads to.
-fn outcome(tried: &Tried, before: &Signature) -> String {
-    let all: usize = before.values().sum();
+fn outcome(tried: &Tried, before: &Before) -> String {
+    let all: usize = before.errors.values().sum();
     match tried.errors {
         0 => "With that, no error is left.".to_owned(),
+        1 => format!("With that, 1 of {all} errors is left."),
         left => format!("With that, {left} of {all} errors are left."),
     }
 }
 
 /// What lets tasks go on that wait for what never comes.
-fn deadlock(program: &mut Program<'_>, finding: &Finding, before: &Signature) -> Advice {
+fn deadlock(program: &mut Program<'_>, finding: &Finding, before: &Before) -> Advice {
     let raises = raises(program);
     let waiting = tasks_of(program, finding);
     let unheard = raises.iter().filter(|raise| !raise.is_awaited);

@@ -2,13 +2,15 @@
 
 use crate::access::{Strided, range, union};
 use crate::bounds::verb;
-use crate::findings::Findings;
+use crate::findings::{Cause, Findings};
 use crate::footprint::{Accesses, Use};
+use crate::mends::late;
 use crate::overlap::{Overlap, overlap};
 use crate::rules;
 use crate::stuck::condition;
 use chipless_model::{
-    Action, Direction, Finding, Pattern, PieceOrder, Program, Role, SyncId, TaskId,
+    Action, Counter, Direction, Finding, Moment, Pattern, PieceOrder, Program, Role, SyncId,
+    SyncKind, TaskId, Wait,
 };
 use std::ops::Range;
 
@@ -99,17 +101,8 @@ impl Race<'_, '_, '_> {
             true => &rules::RACE_WRITE_WRITE,
             false => &rules::RACE_READ_WRITE,
         };
-        let queues = (
-            program.tasks[first.task].queue,
-            program.tasks[second.task].queue,
-        );
         let buffer = accesses.footprint_of(first).buffer;
-        let cause = (
-            queues.0.min(queues.1).raw(),
-            queues.0.max(queues.1).raw(),
-            buffer.raw(),
-        );
-        findings.add(rule, cause, || {
+        findings.add(rule, self.cause(first, second), || {
             let (one, two) = (program.task_name(first.task), program.task_name(second.task));
             let operation = |task| program.kernel(task).operation();
             let is_single = |entry: &Use| matches!(&accesses.footprint_of(entry).extents[..], [extent] if extent.whole);
@@ -135,6 +128,14 @@ impl Race<'_, '_, '_> {
             finding
         });
         is_duplicate
+    }
+
+    /// What races have in common that are reported as one.
+    pub(crate) fn cause(self, first: &Use, second: &Use) -> Cause {
+        let queue = |entry: &Use| self.program.tasks[entry.task].queue.raw();
+        let (one, two) = (queue(first), queue(second));
+        let buffer = self.accesses.footprint_of(first).buffer.raw();
+        (one.min(two), one.max(two), buffer)
     }
 
     /// Whether two tasks of a queue with lanes touch their common bytes in the same order: each byte is in one lane, which takes the tasks
@@ -287,6 +288,10 @@ impl Race<'_, '_, '_> {
 /// What orders two tasks of which the first probably comes first.
 fn either(program: &Program<'_>, [one, two]: [TaskId; 2]) -> String {
     let (first, second) = (program.task_name(one), program.task_name(two));
+    let awaited = |sync: &SyncId| program.waits(two).iter().any(|wait| wait.sync == *sync);
+    if let Some(sync) = early_signals(program, one).find(awaited) {
+        return late(program, one, sync);
+    }
     match (signal_of(program, one), signal_of(program, two)) {
         (Some(sync), _) => format!(
             "Let {second} wait for {}, which {first} signals; or {first} for a signal of {second}, if that has to come first.",
@@ -311,6 +316,35 @@ pub(crate) fn signals_of(program: &Program<'_>, task: TaskId) -> impl Iterator<I
             Action::Add(sync, _) | Action::Produce(sync) => Some(sync),
             Action::Consume(_) | Action::Configure(_) | Action::Release(_) => None,
         })
+}
+
+/// What a task raises when it has read its sources, before it has written its results.
+pub(crate) fn early_signals(program: &Program<'_>, task: TaskId) -> impl Iterator<Item = SyncId> {
+    let signals = program.signals(task).iter();
+    signals.filter_map(|signal| match (signal.moment, signal.action) {
+        (Moment::Read, Action::Add(sync, _)) => Some(sync),
+        _ => None,
+    })
+}
+
+/// The task that releases a task, where another one does, such as the instruction that starts a transfer.
+pub(crate) fn holder(program: &Program<'_>, task: TaskId) -> Option<TaskId> {
+    let piece = program
+        .pieces
+        .position(|piece| piece.tasks().any(|of| of == task))?;
+    program.tasks.indices().find(|of| {
+        let mut signals = program.signals(*of).iter();
+        signals.any(|signal| signal.action == Action::Release(piece))
+    })
+}
+
+/// The instruction that starts what a task waits for, where neither of the two is an instruction: a transfer waits until its queue has started it.
+fn starter(program: &Program<'_>, wait: &Wait) -> Option<TaskId> {
+    if program.syncs[wait.sync].kind != SyncKind::Counter(Counter::FLAG) {
+        return None;
+    }
+    let raises = |task: &TaskId| signals_of(program, *task).any(|sync| sync == wait.sync);
+    holder(program, program.tasks.indices().find(raises)?)
 }
 
 fn signal_of(program: &Program<'_>, task: TaskId) -> Option<SyncId> {
@@ -339,12 +373,26 @@ fn common(a: &[(u64, u64)], b: &[(u64, u64)]) -> Overlap {
 /// How a task hangs together with others.
 pub(crate) fn connections(program: &Program<'_>, task: TaskId) -> String {
     let waits = program.waits(task).iter();
-    let waits: Vec<String> = waits.map(|wait| condition(program, wait)).collect();
+    let waits = waits.map(|wait| match starter(program, wait) {
+        Some(starter) => format!(
+            "{} (by {})",
+            condition(program, wait),
+            program.task_name(starter)
+        ),
+        None => condition(program, wait),
+    });
+    let waits: Vec<String> = waits.collect();
     let signals = program.signals(task).iter().filter_map(|s| match s.action {
-        Action::Add(sync, _) | Action::Produce(sync) => Some(&*program.syncs[sync].name),
+        Action::Add(sync, _) | Action::Produce(sync) => {
+            let name = &program.syncs[sync].name;
+            Some(match s.moment {
+                Moment::Read => format!("{name} when it has read its sources"),
+                Moment::Completion => name.clone(),
+            })
+        }
         Action::Consume(_) | Action::Configure(_) | Action::Release(_) => None,
     });
-    let signals: Vec<&str> = signals.collect();
+    let signals: Vec<String> = signals.collect();
     match (waits.join(", "), signals.join(", ")) {
         (waits, signals) if waits.is_empty() && signals.is_empty() => {
             "has no waits beyond its queue order and gives no signal".to_owned()

@@ -36,6 +36,18 @@ fn assembler_text_is_packed() {
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     let read = |name: &str| std::fs::read(root().join(name)).unwrap();
     assert_eq!(read(&packed), read("fixtures/broken/ring.neff"));
+    // One name given twice loses nothing.
+    let kept = path(&directory, "kept.asm");
+    std::fs::copy(root().join("fixtures/broken/ring.asm"), &kept).unwrap();
+    let (code, out, err) = run(&["pack", &kept, &kept]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(
+        err.ends_with(
+            "kept.asm: is an input of this command, and the output would replace it. Name another file for the output.\n"
+        ),
+        "{err}"
+    );
+    assert_eq!(read(&kept), read("fixtures/broken/ring.asm"));
     std::fs::write(&wrong, "neff x trn2\nsubgraf\n").unwrap();
     let (code, _, err) = run(&["pack", &wrong, &packed]);
     assert!(

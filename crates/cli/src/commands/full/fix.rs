@@ -35,7 +35,7 @@ pub(crate) fn fix(
         return terminal::print(&changes.unified_diff().header(&from, &to).to_string());
     }
     drop(bytes);
-    files::write(path, &[fixed.text.as_bytes()])?;
+    files::rewrite(path, &[fixed.text.as_bytes()])?;
     let count = fixed.mends.len();
     let fixes = if count == 1 { "fix" } else { "fixes" };
     terminal::complain(&format!("{name}: {count} {fixes} made\n"));

@@ -78,7 +78,7 @@ fn one(path: &Path, arguments: &Arguments) -> Result<Exit, Failure> {
             "not in the canonical form; `chipless format --write` changes it",
         )),
         (_, true) if canonical => Ok(Exit::Done),
-        (_, true) => files::write(path, &[text.as_bytes()]).map(|()| Exit::Done),
+        (_, true) => files::rewrite(path, &[text.as_bytes()]).map(|()| Exit::Done),
         _ => terminal::print(&text).map(|()| Exit::Done),
     }
 }

@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     // Nothing is written where one of them is refused.
     for (name, text) in &written {
-        files::write(&directory.join(name), &[text.as_bytes()])?;
+        files::rewrite(&directory.join(name), &[text.as_bytes()])?;
     }
     let names: Vec<&str> = written.iter().map(|(name, _)| *name).collect();
     let mut said = format!("{}: {}\n", directory.display(), names.join(", "));

@@ -144,6 +144,19 @@ fn followed(text: &str, hint: &str) -> String {
             assert_eq!(amount, "1");
             lines[at].push_str(&format!(" {sync}++@complete"));
         }
+        [
+            "Let",
+            task,
+            "signal",
+            _,
+            sync,
+            "when",
+            "it",
+            "completes",
+            ..,
+        ] => {
+            replace(task, format!("{sync}++@read"), format!("{sync}++@complete"));
+        }
         _ => panic!("{hint}"),
     }
     lines.join("\n")
@@ -208,5 +221,104 @@ fn a_signal_that_nobody_awaits_says_what_was_meant() {
     assert!(
         hint.contains("has to come first, which gives other values"),
         "{hint}"
+    );
+}
+
+/// The finding of this code.
+fn of_code<'f>(found: &'f [Finding], code: &str) -> &'f Finding {
+    let finding = found.iter().find(|finding| finding.rule.code == code);
+    finding.expect("a finding of this code")
+}
+
+#[test]
+fn a_race_names_the_first_task_that_comes_too_early() {
+    // The activation reads the same bytes and waits for the reduction, which waits for nothing.
+    let text = fixture("softmax").replacen(" $S[8]>=16", "", 1);
+    let found = findings(&text);
+    let race = of_code(&found, "race-read-write");
+    assert_eq!(
+        race.message,
+        "sg00.qSPDynamicHW[0] (dma copy) writes sg00.sbuf 0x4000..0x4080 and sg00.dve[0] (TENSOR_REDUCE) reads them, and nothing orders the two (and 1 more like this)"
+    );
+    let read = of_code(&found, "read-before-write");
+    assert_eq!(read.place.item, "sg00.dve[0]");
+    for finding in [race, read] {
+        assert_eq!(
+            finding.hint.as_deref(),
+            Some("Let sg00.dve[0] wait for sg00 $S[8] ≥ 16. With that, no error is left.")
+        );
+    }
+    assert_eq!(found.len(), 2);
+}
+
+#[test]
+fn a_signal_that_comes_too_early_is_to_come_later() {
+    let text = fixture("matmul_five_engines").replacen("$S[5]++@complete", "$S[5]++@read", 1);
+    let found = findings(&text);
+    let race = of_code(&found, "race-read-write");
+    let roles: Vec<&str> = race.related.iter().map(|(_, role)| &**role).collect();
+    assert!(
+        roles
+            .iter()
+            .any(|role| role.ends_with("signals sg00 $S[5] when it has read its sources")),
+        "{roles:?}"
+    );
+    let hint = race.hint.as_deref().expect("advice");
+    assert_eq!(
+        hint,
+        "Let sg00.pe[5] signal sg00 $S[5] when it completes, not when it has read its sources. With that, no error is left."
+    );
+    assert!(findings(&followed(&text, hint)).is_empty());
+}
+
+#[test]
+fn who_brings_data_comes_before_who_reads_them() {
+    // Two transfers are awaited by nobody, so that no one change mends it all.
+    let wait = "EVENT_SEMAPHORE $S[8]>=16 $S[24]>=16\n";
+    let text = fixture("matmul_five_engines").replacen(wait, "", 1);
+    let found = findings(&text);
+    assert_eq!(found.len(), 3);
+    for finding in &found {
+        let hint = finding.hint.as_deref().expect("advice");
+        assert!(
+            hint.starts_with("Let sg00.pe[") && hint.contains("wait for sg00 $S["),
+            "{hint}"
+        );
+        assert!(
+            hint.ends_with("With that, 1 of 3 errors is left."),
+            "{hint}"
+        );
+        assert_eq!(findings(&followed(&text, hint)).len(), 1, "{hint}");
+    }
+    // The activation waits for the transfer, and the reduction for nothing.
+    let text =
+        fixture("softmax")
+            .replacen(" $S[8]>=16", "", 1)
+            .replacen(" $S[6]>=1 ", " $S[8]>=16 ", 1);
+    let found = findings(&text);
+    let hint = found[0].hint.as_deref().expect("advice");
+    assert!(
+        hint.starts_with("Let sg00.dve[0] wait for sg00 $S[8] ≥ 16."),
+        "{hint}"
+    );
+    let hints = found.iter().filter_map(|finding| finding.hint.as_deref());
+    for hint in hints {
+        assert!(
+            !hint.contains("sg00.sp[0] wait") && !hint.contains("wait for sg00 $S[4]"),
+            "{hint}"
+        );
+    }
+}
+
+#[test]
+fn a_transfer_names_the_instruction_that_starts_it() {
+    let text = fixture("softmax").replacen(" $S[8]>=16", "", 1);
+    let found = findings(&text);
+    let roles = found[0].related.iter().map(|(_, role)| role);
+    assert!(
+        roles.clone().any(|role| role
+            .contains("waits for sg00.qSPDynamicHW started (by sg00.sp[0]); signals sg00 $S[8]")),
+        "{:?}",
+        roles.collect::<Vec<_>>()
     );
 }

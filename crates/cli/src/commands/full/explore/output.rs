@@ -202,7 +202,7 @@ impl Directory {
             })
             .collect();
         let state = json!({ "adg": adg.to_json(), "kernels": kernels });
-        files::write(&self.path("state.json"), &[state.to_string().as_bytes()])
+        files::rewrite(&self.path("state.json"), &[state.to_string().as_bytes()])
     }
 
     /// Adds changes to the log.
