@@ -370,6 +370,7 @@ impl Done {
             attribution: Cow::Owned(Attribution::of(program, &self.timeline)),
             what_if: None,
             ranking: None,
+            faster: None,
             budgets: None,
             against: None,
             compared: None,

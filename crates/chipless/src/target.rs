@@ -125,6 +125,11 @@ pub trait Document: Send + Sync {
         None
     }
 
+    /// Why the values of the program cannot be computed from this file, whatever is passed beside it, and what to do for them.
+    fn no_values(&self) -> Option<String> {
+        None
+    }
+
     /// Whether the program depends on the data of a run: then each run needs a program of its own.
     fn depends_on_data(&self) -> bool {
         false
@@ -148,6 +153,17 @@ pub trait Document: Send + Sync {
     /// What the target knows of a run of the program that [`lower`](Document::lower) made, besides what all targets do.
     fn facts(&self, _program: &Program<'_>, _timeline: &Timeline) -> Result<Vec<Node>, Failure> {
         Ok(Vec::new())
+    }
+
+    /// How to read these facts, where somebody could take them wrong: a sentence each.
+    fn remarks(&self, _facts: &[Node]) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What makes such a program faster on the machine as it is, where a run ends sooner with this machine parameter better, or with none: a
+    /// sentence with a command.
+    fn faster(&self, _limit: Option<&str>) -> Option<String> {
+        None
     }
 }
 

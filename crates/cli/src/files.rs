@@ -11,6 +11,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Characters of a file name that comes from a program.
 const NAME_LIMIT: usize = 200;
+/// Name of a file that is begun in a directory to see whether it takes one, and never finished.
+const TRIED: &str = ".chipless-begun";
 
 /// Files that have been opened: an output must not replace them.
 static INPUTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -66,6 +68,26 @@ pub(crate) fn write(path: &Path, parts: &[&[u8]]) -> Result<(), Failure> {
 /// Writes a file, also over what was read from it, for commands that change files in place.
 pub(crate) fn rewrite(path: &Path, parts: &[&[u8]]) -> Result<(), Failure> {
     disk::write(path, parts).map_err(|error| cannot_write(path, &error))
+}
+
+/// Whether a file of this name can be written: asked before long work, so that its result is not lost.
+pub(crate) fn can_write(path: &Path) -> Result<(), Failure> {
+    // A pipe or a device is opened once, by what writes it: whoever reads it would take this for its end.
+    let metadata = fs::metadata(path);
+    if metadata.is_ok_and(|of| !of.is_file() && !of.is_dir()) {
+        return Ok(());
+    }
+    let begun = disk::Growing::create(path);
+    begun.map(drop).map_err(|error| cannot_write(path, &error))
+}
+
+/// Whether a directory is there or can be made, and takes files.
+pub(crate) fn can_fill(directory: &Path) -> Result<(), Failure> {
+    let there = directory.ancestors().find(|path| path.exists());
+    let begun = disk::Growing::create(&there.unwrap_or(Path::new("")).join(TRIED));
+    begun
+        .map(drop)
+        .map_err(|error| cannot_write(directory, &error))
 }
 
 /// A file cannot be written.
@@ -165,6 +187,26 @@ mod tests {
         assert_eq!(name("A b"), "out/A_b_3.npy");
         assert_eq!(name("dpu0[3]"), "out/dpu0_3_.npy");
         assert_eq!(name(&"x".repeat(1000)).len(), "out/.npy".len() + NAME_LIMIT);
+    }
+
+    #[test]
+    fn whether_something_can_be_written_is_known_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("there");
+        fs::write(&file, "kept").unwrap();
+        can_write(&file).unwrap();
+        can_write(&directory.path().join("new")).unwrap();
+        can_fill(&directory.path().join("new/and/deeper")).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        for refused in [
+            can_write(&directory.path().join("nowhere/new")),
+            can_write(directory.path()),
+            can_fill(&file),
+            can_fill(&file.join("below")),
+        ] {
+            assert!(refused.unwrap_err().text().contains("cannot be written"));
+        }
     }
 
     #[test]

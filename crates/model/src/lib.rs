@@ -106,8 +106,8 @@ pub use info::{Info, Node, TensorInfo, Value};
 pub use kernel::{Dependence, Doubt, Fault, Grade, Kernel, Zero};
 pub use limits::Limits;
 pub use program::{
-    Demand, Interface, Lint, Location, Piece, PieceOrder, Port, Program, Queue, Resource, Span,
-    Task, Tensors,
+    Demand, Interface, Lint, Location, Piece, PieceOrder, Port, Program, Queue, Resource, Scale,
+    Span, Task, Tensors,
 };
 pub use random::SplitMix64;
 pub use storage::{NoRoom, Remark, Storage, zeroed};

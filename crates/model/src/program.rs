@@ -235,8 +235,29 @@ pub struct Port {
     pub shape: Vec<u64>,
     /// Element type that the host has it in, where that is another one: numbers of a model in binary32 that a program keeps in binary16.
     pub host_element: Option<ElementType>,
-    /// The real number that one unit of its integers stands for, where the file says it; 0 stands for 0.
-    pub scale: Option<f64>,
+    /// The real numbers that its integers stand for, where the file says it.
+    pub scale: Option<Scale>,
+}
+
+/// How integers stand for real numbers: real = (integer − zero) · step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// What one unit is worth.
+    pub step: f64,
+    /// The integer that stands for zero.
+    pub zero: f64,
+}
+
+impl Scale {
+    /// Of integers of which 0 stands for zero.
+    pub const fn of(step: f64) -> Scale {
+        Scale { step, zero: 0.0 }
+    }
+
+    /// The real number that an integer stands for.
+    pub fn real(self, integer: f64) -> f64 {
+        (integer - self.zero) * self.step
+    }
 }
 
 impl Port {

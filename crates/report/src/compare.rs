@@ -3,7 +3,7 @@
 use crate::statistics::number;
 use crate::style::{Paint, clean};
 use chipless_kernels::cast::decode_f64;
-use chipless_model::{ElementType, Kind, Port};
+use chipless_model::{ElementType, Kind, Port, Scale};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
@@ -22,6 +22,8 @@ pub struct Comparison {
     /// The greatest difference of two elements; infinite, which JSON has as null, where one of them is NaN or an infinity and the other
     /// is not the same.
     pub max_abs: f64,
+    /// The same as a part of the root mean square of the reference's finite elements; null where that is 0.
+    pub max_of_rms: Option<f64>,
     /// Where the greatest difference is, outermost dimension first.
     pub index: Vec<u64>,
     /// Elements of the output.
@@ -82,8 +84,8 @@ impl Tolerance {
 pub struct Reference<'r> {
     /// Puts its elements from this one on into the slice. `None` where they cannot be decoded.
     pub numbers: &'r dyn Fn(u64, &mut [f64]) -> Option<()>,
-    /// What one unit of the output is worth in these numbers.
-    pub unit: f64,
+    /// What the integers of the output stand for in these numbers; they are the same numbers without.
+    pub scale: Option<Scale>,
     /// By how much an element may be off.
     pub tolerance: Tolerance,
 }
@@ -114,7 +116,7 @@ impl Comparison {
         let usual = root_mean_square(port, reference)?;
         let Reference {
             numbers,
-            unit,
+            scale,
             tolerance,
         } = reference;
         let bytes = CHUNK * port.element.bits() as usize / 8;
@@ -125,7 +127,8 @@ impl Comparison {
             decode_f64(port.element, found, &mut left).ok()?;
             numbers(first, &mut right)?;
             for (index, (left, right)) in left.iter().zip(&right).enumerate() {
-                let difference = difference(left * unit, *right);
+                let left = scale.map_or(*left, |scale| scale.real(*left));
+                let difference = difference(left, *right);
                 let allowed = tolerance.absolute + tolerance.relative * right.abs().max(usual);
                 differing += u64::from(difference > 0.0);
                 beyond += u64::from(difference > allowed || difference.is_infinite());
@@ -141,6 +144,7 @@ impl Comparison {
             tolerance: *tolerance,
             beyond,
             max_abs,
+            max_of_rms: (usual > 0.0).then(|| max_abs / usual),
             index: index(place, &port.shape),
             elements: first,
             differing,
@@ -158,6 +162,7 @@ impl Comparison {
             tolerance,
             beyond,
             max_abs,
+            max_of_rms,
             index,
             elements,
             differing,
@@ -180,8 +185,15 @@ impl Comparison {
             };
             format!("does not agree{within}: {beyond} {are} beyond it")
         };
+        // Counts and indices have no usual size.
+        let is_exact = tolerance.relative == 0.0 && tolerance.absolute == 0.0;
+        let of_rms = max_of_rms.filter(|part| part.is_finite() && !is_exact);
+        let part = of_rms.map_or_else(String::new, |part| {
+            let percent = number(part * 100.0);
+            format!(" ({percent} % of the reference's root mean square)")
+        });
         format!(
-            "{verdict}; {differing} of {elements} differ, by {} at most, at {index:?}{from}",
+            "{verdict}; {differing} of {elements} differ, by {} at most{part}, at {index:?}{from}",
             number(*max_abs)
         )
     }
@@ -189,9 +201,6 @@ impl Comparison {
 
 /// The root mean square of the finite elements of a reference.
 fn root_mean_square(port: &Port, reference: &Reference<'_>) -> Option<f64> {
-    if reference.tolerance.relative == 0.0 {
-        return Some(0.0);
-    }
     let elements: u64 = port.shape.iter().product();
     let (mut sum, mut finite, mut first) = (0.0, 0u64, 0);
     while first < elements {
@@ -312,7 +321,7 @@ mod tests {
             };
             let reference = Reference {
                 numbers: &numbers,
-                unit: 1.0,
+                scale: None,
                 tolerance,
             };
             Comparison::of(&port, &found, &reference).expect("decodes")

@@ -313,6 +313,7 @@ pub(crate) fn run<'r, 'a>(program: &'r Program<'a>, timeline: &'r Timeline) -> R
         attribution: Cow::Owned(Attribution::of(program, timeline)),
         what_if: None,
         ranking: None,
+        faster: None,
         budgets: None,
         against: None,
         compared: None,

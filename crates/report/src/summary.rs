@@ -51,6 +51,8 @@ pub struct Run<'r, 'a> {
     pub what_if: Option<Vec<WhatIf>>,
     /// The run with each figure twice as good, best first, where somebody asked.
     pub ranking: Option<Vec<Ranked>>,
+    /// What makes the program faster on the machine as it is, where the target knows and somebody asked for the ranking.
+    pub faster: Option<String>,
     /// What the run takes beside what it may, where somebody asked.
     pub budgets: Option<Vec<Budgeted>>,
     /// The run beside a vendor's schedule trace, where one was given.
@@ -327,8 +329,13 @@ impl Run<'_, '_> {
                 let was = was
                     .as_ref()
                     .map(|was| format!("was {}", quantity(change, was)));
+                // Nobody can make a layer cost nothing: what is left is what mending it can give at most.
+                let bound = change
+                    .starts_with("without=")
+                    .then(|| "a bound: if it cost nothing".to_owned());
                 let was = was
                     .or_else(|| how.clone())
+                    .or(bound)
                     .map_or_else(String::new, |text| format!("  {}", paint.dim(text)));
                 let _ = writeln!(
                     out,
@@ -377,11 +384,18 @@ impl Run<'_, '_> {
             );
             let _ = writeln!(out, "  {}", paint.dim(text));
         }
+        // Of a machine that was given, its own file or name; the target's otherwise.
+        let by = self.timed_by.as_ref();
+        let machine = by.and_then(|by| by.file.as_deref());
         let explained = format!(
             "chipless machine {} explains each parameter",
-            self.program.target
+            machine.unwrap_or(self.program.target)
         );
         let _ = writeln!(out, "  {}", paint.dim(explained));
+        if let Some(faster) = &self.faster {
+            let _ = writeln!(out, "\n{}", paint.strong("faster without another machine"));
+            let _ = writeln!(out, "  {}", clean(faster));
+        }
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Report {
     pub layers: usize,
     /// Images that are computed at once.
     pub batch: i64,
+    /// Images that are computed: the batch, or as many as `--shape` gives. Layers are repeated for those, and counted as often.
+    pub images: i64,
     /// What was minimised.
     pub objective: &'static str,
     /// Seed of the search.
@@ -135,11 +137,18 @@ pub struct RunnerUp {
 
 /// The report as text.
 pub fn text(report: &Report) -> String {
+    let batch = if report.images == report.batch {
+        format!("batch {}", report.batch)
+    } else {
+        format!(
+            "{} images (layers that take one at a time are repeated)",
+            report.images
+        )
+    };
     let mut text = format!(
-        "{}: {}, batch {}, on {}\n",
+        "{}: {}, {batch}, on {}\n",
         report.network,
         chipless_model::count(report.layers, "layer"),
-        report.batch,
         report.machine
     );
     let of_model = report.model.figures();

@@ -10,7 +10,7 @@ use chipless_gemini::{
     Array, Arrays, Assembly, Dialect, FileKind, MACHINES, Machine, Network, Schedule, WeightData,
     replay,
 };
-use chipless_model::{Finding, Info, Node, Program, Rule, TaskId, Text};
+use chipless_model::{ElementType, Finding, Info, Node, Program, Rule, TaskId, Text, Value};
 use chipless_sim::{Timeline, TimingOnly};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -139,7 +139,7 @@ impl Package for File<'_> {
         let batch = options.value("batch").and_then(|batch| batch.parse().ok());
         Ok(Box::new(Opened {
             findings: document.findings(network.as_ref(), batch, &options.limits),
-            weights: weights(options, network.as_ref())?,
+            weights: weights(name, options, &document.schedule, network.as_ref())?,
             document,
             network,
             path: name.into(),
@@ -192,17 +192,45 @@ enum Weights {
     Given(HashMap<String, Arrays>),
 }
 
+/// Why no values are computed from an ancestor's dialect, and what to do for them.
+fn without_values(name: &str, network: Option<&Network>, otherwise: &str) -> String {
+    let is_byte = |network: &Network| {
+        let mut types = network
+            .scheduled()
+            .flat_map(|(_, layer)| &layer.output_dtype);
+        types.all(|of| ElementType::from_name(of).is_none_or(|of| of.bits() == 8))
+    };
+    if network.is_some_and(|network| !is_byte(network)) {
+        return format!(
+            "values cannot be computed: this dialect counts a byte for each element, and the network has larger ones. Schedule it without `--dialect set` for values, or {otherwise}"
+        );
+    }
+    format!(
+        "values cannot be computed: this dialect does not say how elements lie in memory. For those of an int8 network, write the schedule in the spec's dialect with `chipless convert {name} --network net.json -o spec.json`, and run spec.json; or {otherwise}"
+    )
+}
+
 /// The weights that the user gives, or random ones where somebody will compute with them.
-fn weights(options: &Options, network: Option<&Network>) -> Result<Weights, Failure> {
+fn weights(
+    name: &str,
+    options: &Options,
+    schedule: &Schedule,
+    network: Option<&Network>,
+) -> Result<Weights, Failure> {
+    let is_executed = schedule.dialect == Dialect::Spec;
     match (options.value("weights"), network) {
         (Some(_), None) => Err(Failure::misuse(
             "--weights",
             "expected --network FILE.json beside it, found none",
         )),
+        (Some(_), Some(_)) if !is_executed => Err(Failure::misuse(
+            "--weights",
+            without_values(name, network, "leave --weights out"),
+        )),
         (Some(directory), Some(network)) => {
             arrays(Path::new(directory), network, options).map(Weights::Given)
         }
-        (None, _) if options.data.computes => Ok(Weights::Seeded(options.data.seed)),
+        (None, _) if options.data.computes && is_executed => Ok(Weights::Seeded(options.data.seed)),
         (None, _) => Ok(Weights::None),
     }
 }
@@ -345,11 +373,16 @@ impl Document for Opened<'_> {
     }
 
     fn times_only(&self) -> Option<&'static str> {
-        // Other dialects do not even say how transfers lay out their bytes.
         let is_spec = self.document.schedule.dialect == Dialect::Spec;
         (is_spec && self.network.is_none()).then_some(
             "a schedule does not say what its layers compute. Pass `--network net.json` (the front-end file) to compute values",
         )
+    }
+
+    fn no_values(&self) -> Option<String> {
+        let is_spec = self.document.schedule.dialect == Dialect::Spec;
+        let name = self.path.display().to_string();
+        (!is_spec).then(|| without_values(&name, self.network.as_ref(), "pass `--timing-only`"))
     }
 
     fn raw(&self) -> Node {
@@ -380,6 +413,58 @@ impl Document for Opened<'_> {
             facts.push(replay::compare(schedule, tiles, timeline, &machine, trace));
         }
         Ok(facts)
+    }
+
+    fn remarks(&self, facts: &[Node]) -> Vec<String> {
+        let stalls = facts.iter().find(|fact| fact.name == "stalls");
+        let reasons = stalls.iter().flat_map(|stalls| &stalls.children);
+        let cycles = |node: &&Node| match node.value {
+            Some(Value::Integer(cycles)) => cycles,
+            _ => 0,
+        };
+        let waits = reasons.filter(|reason| reason.name != "finished" && cycles(reason) > 0);
+        let most = waits.max_by_key(cycles);
+        let is_late = most.is_some_and(|most| most.name == "weight_buffer");
+        is_late
+            .then(|| {
+                "stalls: `weight_buffer` counts the wait for weights, also where they are late because DRAM brings them late; the critical path follows them to DRAM"
+                    .to_owned()
+            })
+            .into_iter()
+            .collect()
+    }
+
+    fn faster(&self, limit: Option<&str>) -> Option<String> {
+        let schedule = &self.document.schedule;
+        let tensors = schedule.workloads().flat_map(|(_, w)| &w.buffer);
+        let is_wide = tensors
+            .filter_map(|tensor| tensor.bitwidth)
+            .any(|bits| bits > 8);
+        let by = self.options.timed_by(self.machine_of_dialect().0).ok();
+        let machine = by.and_then(|by| by.file);
+        let part = limit.and_then(|figure| figure.split('.').next());
+        let (what, options) = match part {
+            Some("dram") if is_wide => (
+                "DRAM limits this schedule. Half the bytes may nearly halve its time",
+                "--precision int8",
+            ),
+            Some("dram") => (
+                "DRAM limits this schedule. Several images load each weight once",
+                "--batch 4",
+            ),
+            Some("noc") => (
+                "The links between cores limit this schedule. A longer search finds shorter ways",
+                "--objective delay --seconds 60",
+            ),
+            _ => (
+                "The cores limit this schedule. A longer search shares the work better",
+                "--objective delay --seconds 60",
+            ),
+        };
+        Some(format!(
+            "{what}: chipless schedule NET.onnx --machine {} {options} -o s.json",
+            machine.as_deref().unwrap_or("mesh.json")
+        ))
     }
 
     fn capabilities(&self) -> Capabilities<'_> {
@@ -427,6 +512,14 @@ impl Document for Opened<'_> {
             lowered.notes.push(format!(
                 "a schedule does not name its machine: its times are by \"{}\", which is built in. For those of another, pass `--machine mesh.json`, the mesh that `chipless schedule` took",
                 by.name
+            ));
+        }
+        // The file says its mesh, not the machine.
+        let [columns, rows] = schedule.mesh;
+        let own = u64::from(columns) * u64::from(rows);
+        if let Some(file) = by.file.filter(|_| u64::from(present) > own && own > 0) {
+            lowered.notes.push(format!(
+                "the schedule was made for a mesh of {columns} columns and {rows} rows, and uses {used} of the {present} cores of {file}. To use them all, schedule the network for {file}: `chipless schedule NET.onnx --machine {file} …`"
             ));
         }
         lowered.program.text = Text::new(self.document.text());

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     file: PathBuf,
     /// Page (.html), picture (.svg), or directory for pictures.
     ///
-    /// A page is one self-contained file with summary, timeline, network, memory and tables. Default: pictures as text on stdout.
+    /// A program with several pictures, such as a schedule, needs a directory. A page is one self-contained file with summary, timeline, network, memory and tables. Default: pictures as text on stdout.
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Show a second program beside the first (pages only).
@@ -106,14 +106,24 @@ fn write_page(
 }
 
 fn write(output: &Path, pictures: &[Picture]) -> Result<(), Failure> {
-    if let ([picture], true) = (
-        pictures,
-        output
-            .extension()
-            .is_some_and(|extension| extension == "svg"),
-    ) {
-        files::write(output, &[picture.svg.as_bytes()])?;
-        return terminal::print(&format!("{}: {}\n", output.display(), picture.title));
+    let is_file = output
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+    match pictures {
+        [picture] if is_file => {
+            files::write(output, &[picture.svg.as_bytes()])?;
+            return terminal::print(&format!("{}: {}\n", output.display(), picture.title));
+        }
+        several if is_file => {
+            let text = format!(
+                "expected a directory for {} pictures, found {}: pass -o {}",
+                several.len(),
+                output.display(),
+                output.with_extension("").display()
+            );
+            return Err(Failure::misuse("--output", text));
+        }
+        _ => {}
     }
     files::make_directory(output)?;
     for picture in pictures {

@@ -215,6 +215,11 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
             let text = "expected no inputs with --timing-only: this program takes as long with any";
             return Err(Failure::misuse("--input", text));
         }
+        if !arguments.timing_only
+            && let Some(why) = document.no_values()
+        {
+            return Err(Failure::new(FailureKind::Unsupported, &opened.path, why));
+        }
         let times_only = document.times_only().filter(|_| !arguments.timing_only);
         // The process ends with it: to take it apart would be work for nobody.
         let lowered = ManuallyDrop::new(document.lower()?);

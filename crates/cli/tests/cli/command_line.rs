@@ -128,8 +128,7 @@ fn misuse_is_told_on_stderr_with_status_2() {
         (vec!["list", zip], format!("{zip}: expected a compiled program (`chipless targets` lists the formats), found a zip archive. Unpack it first\n")),
         (
             vec!["run", "fixtures/gemini/set.json"],
-            "fixtures/gemini/set.json: not supported in core1.load[0]: the file does not say how this transfer lays out its bytes: only times are known\n  \
-             --> core1.load[0]  load  \"transfer 2\"  schedule:66:4\n   = 0 of 7 tasks ran in 0.000 ns\n   = help: --timing-only times the program without its numbers\n"
+            "fixtures/gemini/set.json: values cannot be computed: this dialect does not say how elements lie in memory. For those of an int8 network, write the schedule in the spec's dialect with `chipless convert fixtures/gemini/set.json --network net.json -o spec.json`, and run spec.json; or pass `--timing-only`\n"
                 .to_owned(),
         ),
         (vec!["run", CONV, "--input", "X=x.npy"], format!("{CONV}: expected the name of an input (x), found \"X\"; did you mean \"x\"?\n")),

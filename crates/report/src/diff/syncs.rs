@@ -138,6 +138,14 @@ impl<'s, 'a> Syncs<'s, 'a> {
                 None => left.push((part, event)),
             }
         }
+        // An event that was taken for another one, or for none, and goes by the same name as before: nothing to say of it.
+        left.retain(|(part, event)| {
+            let was = part.text(self.a, *event);
+            let same = b
+                .iter()
+                .position(|(now, event)| now.text(self.b, *event) == was);
+            same.map(|at| b.swap_remove(at)).is_none()
+        });
         let mut said = Vec::new();
         for (part, event) in left {
             let was = part.text(self.a, event);

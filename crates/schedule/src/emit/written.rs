@@ -551,13 +551,17 @@ impl Writer<'_> {
             if let Producer::Layer(layer) = producer {
                 self.written.layers[layer].is_output = true;
                 let name = self.written.layers[layer].name.clone();
-                if let Some(next) = self
-                    .written
-                    .values
-                    .get_mut(&name)
-                    .and_then(|v| v["next_layer"].as_array_mut())
-                {
-                    next.push(json!(format!("output{}", number + 1)));
+                let says_scale = self.known && self.written.bits == 8;
+                if let Some(value) = self.written.values.get_mut(&name) {
+                    if let Some(next) = value["next_layer"].as_array_mut() {
+                        next.push(json!(format!("output{}", number + 1)));
+                    }
+                    // What its integers stand for: layers without weights say it for this alone.
+                    if says_scale && value["quant_info"].is_null() {
+                        value["quant_info"] = json!({
+                            "output_scale": 1.0 / stored.scale, "output_zero_point": stored.zero, "round_type": "round",
+                        });
+                    }
                 }
             }
         }

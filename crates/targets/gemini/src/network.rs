@@ -4,7 +4,7 @@ use crate::function::OF_TWO;
 use crate::place;
 use crate::read::{Error, text};
 use crate::rules::reading as rules;
-use chipless_model::{ElementType, Limits, Place, Port};
+use chipless_model::{ElementType, Limits, Place, Port, Scale};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -129,6 +129,15 @@ impl Declared {
 }
 
 impl Network {
+    /// What the integers of a layer's result stand for, where the file says it: `output_scale` is the reciprocal of a step.
+    pub(crate) fn scale(&self, name: &str) -> Option<Scale> {
+        let stored = self.layers.get(name)?.quant_info.as_ref()?;
+        let scale = stored.output_scale?;
+        let step = 1.0 / scale;
+        let zero = stored.output_zero_point.unwrap_or(0.0);
+        (step.is_finite() && zero.is_finite()).then_some(Scale { step, zero })
+    }
+
     /// How the model has what an input of the network or the result of a layer is, where the file says it.
     pub fn declared(&self, name: &str) -> Option<Declared> {
         let declared = self.layers.get(name)?.other.get("declared")?;

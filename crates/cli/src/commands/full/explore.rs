@@ -107,6 +107,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             return Err(Failure::misuse("--freeze", text));
         }
     }
+    if let Some(path) = arguments.output.as_ref().filter(|_| !arguments.score) {
+        files::can_fill(path)?;
+    }
     let kernels = workloads::read(&arguments.workloads, &limits)?;
     let start = match &arguments.start {
         Some(path) => read_adg(path, &limits)?,

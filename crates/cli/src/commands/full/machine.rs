@@ -20,7 +20,7 @@ use std::path::Path;
 pub(crate) struct Arguments {
     /// A target, one of its machines, a mesh, or a machine file.
     ///
-    /// A mesh such as `mesh4x4` has 4 columns and 4 rows of cores; `chipless schedule` and `chipless run` take it as --machine. A machine file (TOML)
+    /// A mesh such as `mesh4x4` has 4 columns and 4 rows of cores; `chipless schedule` and `chipless run` take it as --machine. A machine file
     /// of an earlier version may lack parameters: those that are built in count, and are marked.
     #[arg(value_name = "TARGET")]
     target: String,
@@ -80,6 +80,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 /// The figures of a machine file, with those that it lacks.
 fn of_file(arguments: &Arguments, path: &str) -> Result<Exit, Failure> {
     let text = files::read_text(Path::new(path))?;
+    if text.trim_start().starts_with('{') {
+        chipless_schedule::machine::Machine::read(&text)
+            .map_err(|error| Failure::unreadable(path, error))?;
+        return answer(arguments, "gemini", path, &text, &BTreeSet::new(), of_mesh);
+    }
     let (target, _, own) =
         nearest(&text).map_err(|error| Failure::unreadable(path, error.trim_end()))?;
     if let Some(wrong) = unknown(&text, own) {

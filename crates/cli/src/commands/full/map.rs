@@ -124,6 +124,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if !document.is_complete() {
         return Err(opened.told(chipless::Failure::reading(document.findings), None));
     }
+    let outputs = [&arguments.output, &arguments.bits, &arguments.svg];
+    outputs
+        .into_iter()
+        .flatten()
+        .try_for_each(|path| files::can_write(path))?;
     let adg = read_adg(&arguments.adg, &limits)?;
     let graph = &document.graph;
     match &arguments.check {

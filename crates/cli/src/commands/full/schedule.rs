@@ -247,6 +247,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             format_args!("expected a time that is not negative, found {seconds}"),
         ));
     }
+    let outputs = [
+        &arguments.output,
+        &arguments.network_out,
+        &arguments.tree,
+        &arguments.report,
+    ];
+    outputs
+        .into_iter()
+        .flatten()
+        .try_for_each(|path| files::can_write(path))?;
+    if let Some(directory) = &arguments.weights_out {
+        files::can_fill(directory)?;
+    }
     let machine = machine(&arguments.machine)?;
     let mut front = network(arguments, batch)?;
     let mut inputs = inputs(&arguments.inputs)?;
@@ -470,6 +483,13 @@ fn shapes(given: &[String]) -> Result<Shapes, Failure> {
         .collect()
 }
 
+/// The images of a schedule: the batch, or the first extent of the inputs where `--shape` gives it. Layers are repeated for those.
+fn images(given: &[String], batch: i64) -> i64 {
+    let shapes = shapes(given).unwrap_or_default();
+    let first = shapes.values().filter(|shape| shape.len() > 1);
+    first.map(|shape| shape[0]).max().unwrap_or(1).max(batch)
+}
+
 /// The bytes of a file that an ONNX file names.
 fn beside(network: &Path, name: &str) -> Option<Vec<u8>> {
     let file = files::open(&reading::beside(network, name)?).ok();
@@ -565,6 +585,7 @@ fn report(
         clock_hz: machine.clock,
         layers: front.network.layers.len(),
         batch,
+        images: images(&arguments.shape, batch),
         objective: Objective::from(arguments.objective).name(),
         seed: arguments.seed,
         threads: threads(arguments),

@@ -72,6 +72,7 @@ impl Sharded {
             );
             return Err(Failure::misuse("--output", text));
         };
+        files::can_write(output)?;
         let results = if self.merge { merge(files)? } else { make()? };
         files::write(output, &[&results.write(form)])?;
         forget(output);
@@ -120,6 +121,10 @@ Exit status: 0 all runs were made (what went wrong in one is in its row), 2 the 
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (output, sharded) = (&arguments.output, &arguments.sharded);
+    arguments
+        .svg
+        .iter()
+        .try_for_each(|path| files::can_write(path))?;
     let results = sharded.written(&arguments.files, output, || sweep(arguments))?;
     if let Some((a, b)) = &arguments.pareto {
         let front = pareto(results.table(), &[a, b], None)?;

@@ -67,6 +67,10 @@ Exit status: 0 all points were tried (an error of one is in its row), 2 the spac
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (output, sharded) = (&arguments.output, &arguments.sharded);
+    let drawn = arguments.svg.iter().chain(&arguments.report);
+    drawn
+        .into_iter()
+        .try_for_each(|path| files::can_write(path))?;
     let results = sharded.written(&arguments.files, output, || tuned(arguments))?;
     let names: Vec<&str> = results.front().iter().map(String::as_str).collect();
     // A shard has no front: its points are few of many.

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::files::{self, Names};
 use chipless::{FailureKind, npy, suggest};
-use chipless_model::{Grade, Kind, Port, Program, Storage};
+use chipless_model::{Grade, Kind, Port, Program, Scale, Storage};
 use chipless_report::{Comparison, FirstNan, NanSearch, Reference, Tolerance};
 use chipless_sim::{Nonfinite, Timeline, origin};
 use std::ffi::OsStr;
@@ -69,11 +69,12 @@ pub(super) fn compare(
         let unreadable = |error: String| Failure::unreadable(path.display(), error);
         let file = files::open(&path).map_err(unreadable)?;
         let expected = npy::reference(&file, port).map_err(unreadable)?;
-        let unit = unit(port, &expected).map_err(unreadable)?;
+        let scale = scale(port, &expected).map_err(unreadable)?;
+        let unit = scale.map_or(1.0, |scale| scale.step.abs());
         let numbers = |start: u64, slots: &mut [f64]| expected.fill(port.element, start, slots);
         let reference = Reference {
             numbers: &numbers,
-            unit,
+            scale,
             tolerance: tolerance.unwrap_or_else(|| Tolerance::of(port.element, unit)),
         };
         let found = chipless::output(port, storage)?;
@@ -90,21 +91,21 @@ pub(super) fn compare(
     compared.collect()
 }
 
-/// What one unit of an output is worth in the numbers of its reference: more than 1 where integers are beside the reals that they stand for.
-fn unit(port: &Port, expected: &npy::Reference<'_>) -> Result<f64, String> {
+/// What the integers of an output stand for in the numbers of its reference, where that has the reals.
+fn scale(port: &Port, expected: &npy::Reference<'_>) -> Result<Option<Scale>, String> {
     let npy::Reference::Numbers(numbers) = expected else {
-        return Ok(1.0);
+        return Ok(None);
     };
     if port.element.kind() == Kind::Float || numbers.is_integer() {
-        return Ok(1.0);
+        return Ok(None);
     }
-    if let Some(scale) = port.scale {
-        return Ok(scale);
+    if port.scale.is_some() {
+        return Ok(port.scale);
     }
     let elements = port.shape.iter().product::<u64>() as usize;
     let mut reals = numbers.reals(0, elements);
     match reals.find(|real| real.fract() != 0.0) {
-        None => Ok(1.0),
+        None => Ok(None),
         Some(real) => Err(format!(
             "expected whole numbers, as output \"{}\" is {}, found {real}: the file does not hold the scale of this output. Pass numpy.round(x / scale) + zero_point",
             port.name, port.element

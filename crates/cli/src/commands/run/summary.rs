@@ -10,6 +10,9 @@ use chipless_report::summary::{Budgeted, Run};
 use chipless_sim::{Order, Timeline};
 use std::borrow::Cow;
 
+/// A machine parameter limits a run that is so many times as fast with twice of it.
+const LIMITS: f64 = 1.05;
+
 impl<'p> Session<'_, 'p> {
     pub(super) fn trace(&self, timeline: &Timeline) -> Result<(), Failure> {
         let tables = &self.arguments.tables;
@@ -116,6 +119,14 @@ impl<'p> Session<'_, 'p> {
         let timed = (self.program, self.attribution(timeline), base);
         let what_if = changes.what_if(self.opened, self.options, timed)?;
         let ranking = changes.ranking(self.opened, self.options, base);
+        let faster = ranking.as_ref().and_then(|rows| {
+            // A faster clock makes everything faster, and so says nothing of what limits the run.
+            let limits = rows.iter().filter(|row| !row.figure.starts_with("clock"));
+            let limit = limits.map(|row| (&*row.figure, row.gain)).next();
+            let limit = limit.filter(|(_, gain)| *gain > LIMITS);
+            self.document.faster(limit.map(|(figure, _)| figure))
+        });
+        notes.extend(self.document.remarks(&facts));
         let budgets = self.budgets(timeline)?;
         if base == Time::ZERO && budgets.is_some() {
             notes.push(
@@ -133,6 +144,7 @@ impl<'p> Session<'_, 'p> {
             attribution: Cow::Borrowed(self.attribution(timeline)),
             what_if,
             ranking,
+            faster,
             budgets,
             against: self.against(timeline)?,
             compared: outcomes.compared,

@@ -13,7 +13,7 @@ use crate::names::Name;
 use crate::network::Network;
 use crate::network::is_constant;
 use crate::schedule::{Bounds, Dialect, Schedule};
-use chipless_model::{BufferId, ElementType, Memory, MemoryId, MemoryKind, Port, Role};
+use chipless_model::{BufferId, ElementType, Kind, Memory, MemoryId, MemoryKind, Port, Role};
 use std::collections::HashMap;
 
 /// A feature map in DRAM.
@@ -171,13 +171,18 @@ impl Maps<'_> {
                 builder.program.buffers[map.buffer].initial = bytes.into();
                 continue;
             }
+            let is_integer = role == Role::Output && element.kind() != Kind::Float;
+            let scale = self
+                .network
+                .filter(|_| is_integer)
+                .and_then(|network| network.scale(&text));
             let mut port = Port {
                 name: text,
                 buffer: map.buffer,
                 element,
                 shape: map.shape.to_vec(),
                 host_element: None,
-                scale: None,
+                scale,
             };
             if let Some(declared) = self.network.and_then(|n| n.declared(&port.name)) {
                 declared.onto(&mut port);

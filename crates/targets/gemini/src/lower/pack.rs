@@ -173,6 +173,13 @@ pub(crate) fn pack(
         ));
     }
     let (first, count) = (out.bounds.lower[1] as usize, out.bounds.shape()[1] as usize);
+    if let (Kind::Convolution { weight, .. }, true) = (&operation.kind, is_packed)
+        && weight.bits() > 8
+    {
+        return Err(format!(
+            "the schedule was converted from a dialect that counts a byte for each element, layer `{layer}` has weights of {weight}"
+        ));
+    }
     let packed = channels(layer, operation, arrays, first..first + count, is_packed)?;
     if packed.len() as u64 != out.size {
         let message = format!(

@@ -343,7 +343,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         let queue = self.queues[core].units[unit];
         let configurations = self.configurations(core, workload, unit);
         let at = workload.at.0;
-        if configurations > 0 {
+        if let Some(configurations) = configurations {
             self.configure(configurations, queue, workload)?;
         }
         let boxes: Vec<Bounds> = if workload.tiles.is_empty() {
@@ -541,15 +541,12 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         (waits, weight_waits)
     }
 
-    /// Configuration instructions of a workload.
-    fn configurations(&mut self, core: usize, workload: &Workload, unit: usize) -> u32 {
+    /// Configuration instructions of a workload; `None` for a unit that has none. A unit has its task on every machine, also on one where
+    /// it takes no time: tasks are named by their place in the queue, and a name means the same task whatever the machine.
+    fn configurations(&mut self, core: usize, workload: &Workload, unit: usize) -> Option<u32> {
         let overhead = &self.machine.overhead;
         if unit != 0 {
-            return if unit == 1 {
-                overhead.vp_configurations
-            } else {
-                0
-            };
+            return (unit == 1).then_some(overhead.vp_configurations);
         }
         let shape = workload.tiles.first().map(|tile| {
             let pe = tile.pe.as_deref();
@@ -565,12 +562,12 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         });
         let changed = self.shapes[core] != shape;
         self.shapes[core] = shape;
-        overhead.pe_configurations
-            + if changed {
-                overhead.pe_shape_configurations
-            } else {
-                0
-            }
+        let more = if changed {
+            overhead.pe_shape_configurations
+        } else {
+            0
+        };
+        Some(overhead.pe_configurations + more)
     }
 }
 

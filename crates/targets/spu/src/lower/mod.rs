@@ -19,7 +19,7 @@ use crate::kernels::{Action, NodeKernel, Unwatched, total};
 use crate::machine::Machine;
 use chipless_model::{
     Builder, Finding, Limits, Location, MemoryId, MemoryKind, NewTask, Place, Port, Program,
-    QueueId, Role, Rule, Storage, TaskId,
+    QueueId, Role, Rule, Scale, Storage, TaskId,
 };
 use indexmap::IndexMap;
 use std::borrow::Cow;
@@ -215,7 +215,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 element: tensor.element.model(),
                 shape: tensor.shape.to_vec(),
                 host_element: None,
-                scale: declared.quanta.map(f64::exp2),
+                scale: declared.quanta.map(|quanta| Scale::of(quanta.exp2())),
             };
             self.build.program.interface.inputs.push(port);
         }
@@ -254,7 +254,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 element: tensor.element.model(),
                 shape: tensor.shape.to_vec(),
                 host_element: None,
-                scale: declared.quanta.map(f64::exp2),
+                scale: declared.quanta.map(|quanta| Scale::of(quanta.exp2())),
             };
             self.build.program.interface.outputs.push(port);
         }

@@ -68,24 +68,52 @@ pub(super) fn next(
         given.map_or_else(String::new, |path| format!(" --{name} {}", path.display()))
     };
     let is_whole = arguments.network_out.is_some() && arguments.weights_out.is_some();
-    let values = match (arguments.dialect, is_whole) {
-        (Dialect::Set, _) => return format!("written: {}\n", output.display()),
-        (Dialect::Spec, true) => {
-            let names = names(&arguments.network);
-            written.map_or_else(String::new, |written| encodings(front, written, &names))
-        }
-        (Dialect::Spec, false) => {
-            "for its values, schedule again with --network-out net.json --weights-out weights\n"
-                .to_owned()
-        }
-    };
-    format!(
-        "written: {0}; run it with\n  chipless run {0} --machine {1}{2}{3}\n{values}",
-        output.display(),
-        arguments.machine.display(),
+    let (output, machine) = (output.display(), arguments.machine.display());
+    let (network, weights) = (
         option("network", &arguments.network_out),
         option("weights", &arguments.weights_out),
-    )
+    );
+    let encodings = || {
+        let names = names(&arguments.network);
+        written.map_or_else(String::new, |written| encodings(front, written, &names))
+    };
+    let again = "schedule again with --network-out net.json --weights-out weights";
+    match (arguments.dialect, is_whole) {
+        (Dialect::Spec, _) => {
+            let values = if is_whole {
+                encodings()
+            } else {
+                format!("for its values, {again}\n")
+            };
+            format!(
+                "written: {output}; run it with\n  chipless run {output} --machine {machine}{network}{weights}\n{values}"
+            )
+        }
+        // It has times alone; what it was made from has values in the other dialect.
+        (Dialect::Set, _) => {
+            let values = if front.bits() != 8 {
+                let network = arguments.network_out.as_ref();
+                let what = network
+                    .or(arguments.weights_out.as_ref())
+                    .map_or_else(String::new, |path| {
+                        format!(" {} is for such a schedule.", path.display())
+                    });
+                format!(
+                    "SET's dialect counts a byte for each element, so it has no values in fp16: schedule without --dialect set for values.{what}\n"
+                )
+            } else if is_whole {
+                format!(
+                    "for its values, convert it first\n  chipless convert {output}{network} -o spec.json\n  chipless run spec.json --machine {machine}{network}{weights}\n{}",
+                    encodings()
+                )
+            } else {
+                format!("for its values, {again}, then convert it\n")
+            };
+            format!(
+                "written: {output}; time it with\n  chipless run {output} --machine {machine} --timing-only\n{values}"
+            )
+        }
+    }
 }
 
 /// What the model calls its inputs and its outputs; nothing for a front-end file.
@@ -106,10 +134,6 @@ fn encodings(
         by if by > 0.0 => format!(" + {by}"),
         _ => String::new(),
     };
-    let of_model = |name: &str, model: Option<&String>| match model {
-        Some(model) if model != name => format!(" (the model's `{model}`)"),
-        _ => String::new(),
-    };
     let mut text = String::new();
     if inputs.is_empty() {
         for name in of_inputs {
@@ -121,14 +145,20 @@ fn encodings(
     }
     for (at, (name, how)) in inputs.into_iter().enumerate() {
         let (scale, zero) = (how.scale as f32, offset(how.zero));
-        let model = of_model(name, of_inputs.get(at));
+        let model = of_inputs.get(at);
+        let real = model.map_or("x", String::as_str);
+        let of = model.map_or_else(String::new, |model| format!(" of the model's {model}"));
         let _ = writeln!(
             text,
-            "  --input {name}=FILE.npy{model}: int8, round(x / {scale}){zero}"
+            "  --input {name}=FILE.npy: int8, round({real} / {scale}){zero}{of}"
         );
         if let Some(input) = front.inputs.get(at) {
             let [c, h, w] = input.extents;
-            let _ = writeln!(text, "      of shape {}", axes(input.layout, [c, h, w]));
+            let _ = writeln!(
+                text,
+                "      of shape {}",
+                axes(input.layout, real, [c, h, w])
+            );
         }
     }
     for (at, (name, how)) in outputs.into_iter().enumerate() {
@@ -138,20 +168,24 @@ fn encodings(
         } else {
             format!("({name}{zero})")
         };
-        let model = of_model(name, of_outputs.get(at));
-        let _ = writeln!(text, "  output {name}{model}: x = {stored} * {scale}");
+        let model = of_outputs.get(at);
+        let real = model.filter(|model| *model != name).map_or_else(
+            || format!("in real numbers {stored} * {scale}"),
+            |model| format!("the model's {model} = {stored} * {scale}"),
+        );
+        let _ = writeln!(text, "  output {name}: {real}");
     }
     text
 }
 
 /// The shape that a schedule has an input in, and how it follows from the model's.
-fn axes(layout: Layout, [c, h, w]: [i64; 3]) -> String {
+fn axes(layout: Layout, real: &str, [c, h, w]: [i64; 3]) -> String {
     let shape = format!("[N, {c}, {h}, {w}]");
     match layout {
         Layout::Map => shape,
         Layout::Sequence => format!(
-            "{shape}; from the model's [N, {h}, {c}]:\n      numpy.transpose(x, (0, 2, 1)).reshape(-1, {c}, {h}, {w})"
+            "{shape}; from the model's [N, {h}, {c}]:\n      numpy.transpose({real}, (0, 2, 1)).reshape(-1, {c}, {h}, {w})"
         ),
-        _ => format!("{shape}: numpy.reshape(x, (-1, {c}, {h}, {w}))"),
+        _ => format!("{shape}: numpy.reshape({real}, (-1, {c}, {h}, {w}))"),
     }
 }
