@@ -21,7 +21,7 @@ Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, IO[bytes]]
 """A path, bytes, or an open binary file."""
 
 Machine = Union[Mapping[str, Union[str, int, float]], str, "os.PathLike[str]"]
-"""Figures by name (numbers, or text such as ``"2x"``), or the path of a machine file."""
+"""Figures by name (numbers, or text such as ``"2x"``), the path of a machine file, or the name of a built-in machine (``"npu5"``)."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,8 @@ class Program:
             seed: of the random inputs.
             timing_only: only keep time; there are no outputs.
             verify: refuse a program in which errors are found. The proof is made once.
-            machine: figures that differ from the machine's own (``chipless machine TARGET`` lists them), or a machine file.
+            machine: figures that differ from the machine's own (``chipless machine TARGET`` lists them), a machine file, or the name of a built-in
+                machine such as ``"npu5"``.
             threads: that compute; as many as there are processors by default. They never change a result.
             order: ``timed``, or ``random:SEED`` for another order that the program allows.
 
@@ -251,8 +252,11 @@ def _machine(machine: Machine | None) -> list[tuple[str, str]]:
         return []
     if isinstance(machine, Mapping):
         return [("set", f"{name}={value}") for name, value in machine.items()]
-    os.stat(machine)
-    return [("machine", os.fspath(machine))]
+    name = os.fspath(machine)
+    # Without a folder or an ending it is the name of a built-in machine; whether there is one is for the library to say.
+    if not isinstance(machine, str) or any(sign in name for sign in "./\\"):
+        os.stat(name)
+    return [("machine", name)]
 
 
 def _threads(threads: int | None) -> int:

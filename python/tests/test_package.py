@@ -196,6 +196,16 @@ def test_threads_give_the_same_bytes():
     assert found == [expected] * 40
 
 
+def test_machines_have_names():
+    program = chipless.open(FIXTURES["npu"][0])
+    plain, other = (program.run(timing_only=True, machine=name).latency for name in ("npu4", "npu5"))
+    assert plain == program.run(timing_only=True).latency != other
+    with pytest.raises(chipless.Error, match='did you mean "npu5"'):
+        program.run(timing_only=True, machine="nup5")
+    with pytest.raises(FileNotFoundError):
+        program.run(timing_only=True, machine="none.toml")
+
+
 def test_figures_of_the_machine(tmp_path):
     program = opened("npu")
     plain = program.run(timing_only=True).latency

@@ -169,7 +169,7 @@ capabilities! {
     planned: Planned, "comparison with a compiler's schedule trace or a measured profile", "run --compare TRACE.json";
     profiles: Profiles, "a profiling buffer", "run --profile";
     shares_device: SharesDevice, "a share of a device with tiles", "device";
-    names_nodes: NamesNodes, "nodes of the model beside their tasks", "list --model";
+    names_nodes: NamesNodes, "nodes of the model beside their tasks", "run --model, list --model";
     recompiles: Recompiles, "times as if compiled otherwise", "run --what-if tiles=N";
     lists_assembly: ListsAssembly, "instructions of the compiler's assembly beside their tasks", "list --assembly";
 }

@@ -10,9 +10,8 @@ pub use load::with_program;
 pub use study::{Output, Request, check, run};
 
 use crate::failure::{Failure, FailureKind};
-use crate::machine::{completed, figures, nearest, unknown};
+use crate::machine::{built_in, completed, figures, nearest, unknown};
 use crate::options::Options;
-use crate::targets::TARGETS;
 use chipless_device::Machine;
 use chipless_device::figures::is_figure;
 use chipless_model::Finding;
@@ -39,10 +38,8 @@ struct Described {
 
 /// The machine of this name, or of this machine file. The error says what was expected.
 fn machine(name: &str, path: &str, options: &Options) -> Result<Described, String> {
-    let mut known = TARGETS.iter().flat_map(|target| target.machines());
-    let known = known.find(|(known, _)| *known == name);
-    let (text, file) = match known {
-        Some((_, text)) => ((*text).to_owned(), None),
+    let (text, file) = match built_in(name) {
+        Some(text) => (text.to_owned(), None),
         None if options.exists(path) => {
             let input = options.open(path).map_err(|failure| failure.message)?;
             let text = input.text().map_err(|failure| failure.message)?.to_owned();

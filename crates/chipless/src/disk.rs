@@ -2,6 +2,7 @@
 
 use crate::options::{Bytes, Files};
 use chipless_kernels::map::Mapped;
+use chipless_model::suggest;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Read, Write};
 use std::ops::Deref;
@@ -66,7 +67,13 @@ impl Files for Disk {
 
 /// Opens a file. The error is what to say after the file's name.
 pub fn open(path: &Path) -> Result<Contents, String> {
-    let cannot = |error: io::Error| format!("cannot be read: {error}");
+    let cannot = |error: io::Error| {
+        let hint = match error.kind() {
+            io::ErrorKind::NotFound => beside(path),
+            _ => String::new(),
+        };
+        format!("cannot be read: {error}{hint}")
+    };
     let file = File::open(path).map_err(cannot)?;
     let metadata = file.metadata().map_err(cannot)?;
     if metadata.is_dir() {
@@ -81,6 +88,28 @@ pub fn open(path: &Path) -> Result<Contents, String> {
         return Mapped::open(&file).map(Contents::Mapped).map_err(cannot);
     }
     drain(file).map(Contents::Read)
+}
+
+/// Entries of a folder that are looked at for a name like one that is not there.
+const BESIDE: usize = 10_000;
+
+/// `; did you mean "x"?` of a file beside one that is not there, or nothing.
+pub fn beside(path: &Path) -> String {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let name = path.file_name().and_then(|name| name.to_str());
+    let (Some(name), Ok(entries)) = (name, fs::read_dir(folder)) else {
+        return String::new();
+    };
+    let names = entries
+        .take(BESIDE)
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    // Folders have no order of their own.
+    names.sort();
+    suggest::hint(name, names.iter().map(String::as_str))
 }
 
 /// Reads what is no regular file to its end. The error is what to say after its name.

@@ -16,7 +16,7 @@ const MACHINES: [(u16, &str); 9] = [
 /// What to do with a network that no compiler has seen.
 const COMPILE: &str = "It is not compiled: `chipless schedule` makes a schedule of an ONNX model; docs/targets.md says how to get the files of other targets";
 pub(crate) const ONNX: &str = "an ONNX model";
-const UNPACK: &str = "Unpack it first";
+pub(crate) const UNPACK: &str = "Unpack it first";
 
 /// First bytes, what has them, and what to do about it.
 const MAGIC: [(&[u8], &str, &str); 16] = [

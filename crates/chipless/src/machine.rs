@@ -10,6 +10,7 @@ mod completed;
 pub use completed::{Completed, Leniency, completed, nearest, unknown};
 
 use crate::failure::Failure;
+use crate::targets::TARGETS;
 use chipless_device::figures::{Grade, is_figure};
 use chipless_device::quantity;
 use chipless_model::suggest;
@@ -239,6 +240,22 @@ const OF_MESHES: [(&str, &str); 7] = [
     ("mesh", "core.count"),
 ];
 
+/// The machine file that comes with Chipless under this name.
+pub(crate) fn built_in(name: &str) -> Option<&'static str> {
+    let mut machines = TARGETS.iter().flat_map(|target| target.machines());
+    machines
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
+}
+
+/// Names of the machines that come with Chipless.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    TARGETS
+        .iter()
+        .flat_map(|target| target.machines())
+        .map(|(name, _)| *name)
+}
+
 /// The name that a machine file gives its machine; empty where it gives none.
 pub(crate) fn name(text: &str) -> &str {
     let top = text.lines().take_while(|line| !line.starts_with('['));
@@ -333,7 +350,6 @@ fn keys(name: &str, value: &toml::Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::targets::TARGETS;
 
     #[test]
     fn every_figure_says_its_unit_and_its_source() {

@@ -67,13 +67,18 @@ const LOWERING: &[&str] = &[
     "run", "debug", "check", "list", "report", "view", "diff", "iospec", "drive", "host",
 ];
 
+/// The option that gives another machine.
+const MACHINE: &str = "machine";
+
 /// Options of all targets.
 pub static COMMON: &[OptionSpec] = &[
     OptionSpec {
-        name: "machine",
+        name: MACHINE,
         kind: OptionKind::File,
-        value: "FILE.toml",
-        help: "Machine file to use instead of the target's own. `chipless machine TARGET --template` prints one to edit. For a schedule: the mesh (JSON) that `chipless schedule` took, or the name of one, such as `mesh4x4`",
+        value: "NAME|FILE.toml",
+        help: "Machine to use instead of the target's own. The name of a built-in machine, such as `npu5` (`chipless targets` lists them), or a machine file; \
+               `chipless machine TARGET --template` prints one to edit. For a schedule: the mesh (JSON) that `chipless schedule` took, or the name of one, such \
+               as `mesh4x4`. A name means the built-in machine even where a file is called so; pass that as `./npu5`",
         commands: LOWERING,
         is_repeated: false,
     },
@@ -228,7 +233,11 @@ impl Options {
         let (value, all) = (value.into(), targets::options());
         let Some((spec, _)) = all.iter().find(|(spec, _)| spec.name == name) else {
             let hint = suggest::hint(name, all.iter().map(|(spec, _)| spec.name));
-            let text = format!("expected the name of an option, found \"{name}\"{hint}");
+            let names: Vec<&str> = all.iter().map(|(spec, _)| spec.name).collect();
+            let text = format!(
+                "expected the name of an option ({}), found \"{name}\"{hint}",
+                names.join(", ")
+            );
             return Err(Failure::misuse("options", text));
         };
         let wrong = |expected: &str| {
@@ -247,6 +256,9 @@ impl Options {
         }
         if name == "limit" {
             self.limit(&value)?;
+        }
+        if name == MACHINE {
+            self.machine = machine::built_in(&value).map(|own| (value.clone(), own, Vec::new()));
         }
         if !spec.is_repeated {
             self.given.retain(|(known, _)| known.name != name);
@@ -301,6 +313,29 @@ impl Options {
     /// The file that an option names.
     pub fn file(&self, name: &str) -> Result<Option<Input>, Failure> {
         self.value(name).map(|path| self.open(path)).transpose()
+    }
+
+    /// The machine file that was given; `None` where a machine was given by its name.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and a name of no machine.
+    pub fn machine_file(&self) -> Result<Option<Input>, Failure> {
+        let Some(name) = self.value(MACHINE).filter(|_| self.machine.is_none()) else {
+            return Ok(None);
+        };
+        let file = self.open(name).map_err(|mut failure| {
+            // A name without an ending is hardly that of a file.
+            if !name.contains(['/', '\\', '.']) {
+                let known: Vec<&str> = machine::names().collect();
+                let hint = suggest::hint(name, known.iter().copied());
+                failure.message = format!(
+                    "expected a machine file, or one of the built-in machines ({}), found no file of this name{hint}",
+                    known.join(", ")
+                );
+            }
+            failure
+        });
+        file.map(Some)
     }
 
     /// Opens a file.
@@ -372,8 +407,12 @@ impl Options {
     /// not made: each run of a sweep says it.
     pub(crate) fn timed_by(&self, own: &str) -> Result<TimedBy, Failure> {
         let (text, named) = match &self.machine {
-            Some((name, text, _)) => (Cow::Borrowed(*text), Some(name.clone())),
-            None => match self.file("machine")? {
+            // A built-in machine under its own name is no file.
+            Some((name, text, changes)) => {
+                let named = (!changes.is_empty()).then(|| name.clone());
+                (Cow::Borrowed(*text), named)
+            }
+            None => match self.machine_file()? {
                 Some(file) => (Cow::Owned(file.text()?.to_owned()), Some(file.name)),
                 None => (Cow::Borrowed(own), None),
             },
@@ -401,7 +440,7 @@ impl Options {
         if let Some((name, own, _)) = &self.machine {
             return Ok((name.clone(), (*own).to_owned()));
         }
-        if let Some(file) = self.file("machine")? {
+        if let Some(file) = self.machine_file()? {
             return Ok((file.name.clone(), completed(file.text()?, own).text));
         }
         let text = machine::with_figures(own, figures, false)?;
@@ -468,6 +507,9 @@ impl Options {
             arguments.push(format!("--{}", spec.name));
             match spec.kind {
                 OptionKind::Flag => {}
+                OptionKind::File if machine::built_in(value).is_some() && spec.name == MACHINE => {
+                    arguments.push(value.clone());
+                }
                 OptionKind::File | OptionKind::Directory => arguments.push(absolute(value)?),
                 OptionKind::Text | OptionKind::Count | OptionKind::Choice(_) => {
                     arguments.push(value.clone());
@@ -505,7 +547,7 @@ impl Options {
                 let owner = targets::TARGETS.iter().find(|of| has_it(**of));
                 let others: Vec<&str> = target.machines().iter().map(|(name, _)| *name).collect();
                 let text = format!(
-                    "expected a machine of target {0} ({1}), found `{name}`, one of {2}. `chipless machine {0} --template > m.toml` prints a file to edit and to pass",
+                    "expected a machine of target {0} ({1}, or a file), found `{name}`, one of {2}. `chipless machine {0} --template > m.toml` prints a file to edit and to pass",
                     target.name(),
                     others.join(", "),
                     owner.map_or("none", |owner| owner.name()),

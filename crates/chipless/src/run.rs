@@ -368,6 +368,7 @@ impl Done {
             is_timed: self.is_timed,
             outputs: outputs.collect(),
             attribution: Cow::Owned(Attribution::of(program, &self.timeline)),
+            nodes: BTreeMap::new(),
             what_if: None,
             ranking: None,
             faster: None,

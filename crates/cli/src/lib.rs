@@ -141,9 +141,6 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
                 terminal::complain(&hint);
             } else {
                 drop(error.print());
-                if let Some(command) = command_of_another_name(&error, &arguments) {
-                    terminal::complain(&format!("\n  chipless {command}\n"));
-                }
                 if error.use_stderr() && !cfg!(feature = "full") {
                     terminal::complain(&format!("\nnote: {}\n", others_left_out()));
                 }
@@ -179,8 +176,16 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Says what was meant by an option that a command does not have: an option of other commands, another name of one of its own, or another command.
+/// Says what was meant by a command that there is not, or by an option that a command does not have: an option of other commands, another name of one of its own, or another command.
 fn with_the_command_that_has_it(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    if let Some(command) = command_of_another_name(&error, arguments) {
+        let tip = match command.split_once("  ") {
+            Some((command, what)) => format!("`chipless {command}` {}", what.trim()),
+            None => format!("did you mean `chipless {command}`?"),
+        };
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }

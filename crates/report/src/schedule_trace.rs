@@ -366,27 +366,51 @@ fn pairs<'s>(
         };
         return tasks.iter().filter_map(beside).collect();
     }
-    let mut named: FxHashMap<&str, VecDeque<&Slice>> = FxHashMap::default();
-    for slice in slices {
-        named.entry(&slice.name).or_default().push_back(slice);
+    let mut named: FxHashMap<&str, VecDeque<usize>> = FxHashMap::default();
+    for (place, slice) in slices.iter().enumerate() {
+        named.entry(&slice.name).or_default().push_back(place);
     }
     let mut by_name = Vec::new();
+    let mut places = Vec::new();
+    let mut nameless = Vec::new();
     for &task in tasks {
         let label = program.tasks[task].label.as_deref();
-        let slice = label.and_then(|label| named.get_mut(label)?.pop_front());
-        by_name.extend(slice.map(|slice| (vec![task], slice)));
+        match label.and_then(|label| named.get_mut(label)?.pop_front()) {
+            Some(place) => {
+                by_name.push((vec![task], &slices[place]));
+                places.push(place);
+            }
+            None => nameless.push(task),
+        }
     }
+    let all: Vec<&Slice> = slices.iter().collect();
+    if 2 * by_name.len() <= tasks.len()
+        && let Some(pairs) = in_order(tasks, &all)
+    {
+        return pairs;
+    }
+    // What has no name, as fetches of descriptors, is planned in the order in which it runs.
+    places.sort_unstable();
+    let is_left = |place: &usize| places.binary_search(place).is_err();
+    let left: Vec<&Slice> = (0..slices.len())
+        .filter(is_left)
+        .map(|n| &slices[n])
+        .collect();
+    by_name.extend(in_order(&nameless, &left).unwrap_or_default());
+    by_name
+}
+
+/// Each slice with the next of the tasks, where there are as many as were planned.
+fn in_order<'s>(tasks: &[TaskId], slices: &[&'s Slice]) -> Option<Vec<(Vec<TaskId>, &'s Slice)>> {
     let planned: usize = slices.iter().map(|slice| slice.tasks).sum();
-    if planned != tasks.len() || 2 * by_name.len() > tasks.len() {
-        return by_name;
+    if planned != tasks.len() {
+        return None;
     }
     let mut rest = tasks;
-    slices
-        .iter()
-        .map(|slice| {
-            let (these, others) = rest.split_at(slice.tasks);
-            rest = others;
-            (these.to_vec(), slice)
-        })
-        .collect()
+    let pairs = slices.iter().map(|slice| {
+        let (these, others) = rest.split_at(slice.tasks);
+        rest = others;
+        (these.to_vec(), *slice)
+    });
+    Some(pairs.collect())
 }

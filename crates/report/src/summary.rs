@@ -13,10 +13,11 @@ use crate::schedule_trace::Compared;
 use crate::statistics::Statistics;
 use crate::style::{Paint, bytes, clean, count, rate, shape, share};
 use crate::timed_by::TimedBy;
-use crate::why::{self, Ranked, WhatIf};
+use crate::why::{self, ModelNode, Ranked, WhatIf};
 use chipless_model::{Finding, Node, Port, Program, Time};
 use chipless_sim::{State, Timeline};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 pub use report::{Budgeted, OutputReport, QueueReport, ResourceReport, RunReport};
@@ -47,7 +48,9 @@ pub struct Run<'r, 'a> {
     pub outputs: Vec<Output>,
     /// The run taken apart.
     pub attribution: Cow<'r, Attribution>,
-    /// The run with other figures of the machine, where somebody asked.
+    /// Nodes of the model by the layers that come from them, where the model was given.
+    pub nodes: BTreeMap<&'r str, ModelNode<'r>>,
+    /// The run with other figures of the machine, the fastest first, where somebody asked.
     pub what_if: Option<Vec<WhatIf>>,
     /// The run with each figure twice as good, best first, where somebody asked.
     pub ranking: Option<Vec<Ranked>>,
@@ -198,9 +201,18 @@ impl Run<'_, '_> {
         }
     }
 
+    /// The layers in the order in which they started, each with its node of the model.
+    fn layers(&self) -> Vec<why::Layer<'_>> {
+        let mut layers = why::layers(self.program, &self.attribution);
+        for layer in &mut layers {
+            layer.node = self.nodes.get(layer.layer).copied();
+        }
+        layers
+    }
+
     /// Where time goes by layer: those that the end of the run waits for first.
     fn layers_text(&self, out: &mut String, paint: Paint) {
-        let mut layers = why::layers(self.program, &self.attribution);
+        let mut layers = self.layers();
         if layers.is_empty() {
             return;
         }
@@ -222,14 +234,14 @@ impl Run<'_, '_> {
             .collect();
         let names = layers.iter().map(|layer| layer.layer);
         let names = widest(names.chain(parts.iter().map(String::as_str))).min(LAYER);
-        let mut line = |name: &str, critical_ns: f64, busy_ns: f64, tasks: usize| {
+        let mut line = |name: &str, critical_ns: f64, busy_ns: f64, tasks: usize, node: &str| {
             let critical = Time::from_ns(critical_ns);
             let _ = writeln!(
                 out,
                 "  {name:names$}  {critical:>9}  {:>7}  {}",
                 share(critical, self.timeline.end),
                 paint.dim(format_args!(
-                    "{} of {} in all",
+                    "{} of {} in all{node}",
                     count(tasks, "task"),
                     Time::from_ns(busy_ns)
                 ))
@@ -237,10 +249,13 @@ impl Run<'_, '_> {
         };
         for layer in &layers {
             let name = clean(layer.layer);
-            line(&name, layer.critical_ns, layer.busy_ns, layer.tasks);
+            let node = layer.node.map(|node| format!("  {node}"));
+            let node = node.unwrap_or_default();
+            let node = clean(&node);
+            line(&name, layer.critical_ns, layer.busy_ns, layer.tasks, &node);
         }
         for (part, name) in outside.iter().zip(&parts) {
-            line(name, part.critical_ns, part.busy_ns, part.tasks);
+            line(name, part.critical_ns, part.busy_ns, part.tasks, "");
         }
         if rest > 0 {
             let text = format!("{} not shown: --json has all", count(rest, "other layer"));

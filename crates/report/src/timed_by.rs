@@ -12,7 +12,7 @@ const NAMED: usize = 3;
 pub struct TimedBy {
     /// The machine's name for itself: `NPU4`.
     pub name: String,
-    /// The file that was given for it; null where it is built in.
+    /// The file or the mesh that was given for it; null where it is built in.
     pub file: Option<String>,
     /// Changes of it, as `--set` takes them.
     pub set: Vec<String>,

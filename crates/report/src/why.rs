@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::fmt;
 
 /// A layer's part of a run.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
@@ -19,6 +20,24 @@ pub struct Layer<'r> {
     pub busy_ns: f64,
     /// Of that, on the critical path.
     pub critical_ns: f64,
+    /// The node of the model that it comes from; absent where no model was given, or the model has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<ModelNode<'r>>,
+}
+
+/// A node of the model that a program was compiled from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct ModelNode<'r> {
+    /// The model's name for it.
+    pub name: &'r str,
+    /// Its operator.
+    pub operation: &'r str,
+}
+
+impl fmt::Display for ModelNode<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {} ({})", self.name, self.operation)
+    }
 }
 
 /// The critical path.
@@ -230,6 +249,7 @@ pub fn layers<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Vec<La
                 tasks: 0,
                 busy_ns: 0.0,
                 critical_ns: 0.0,
+                node: None,
             });
             rows.len() - 1
         });

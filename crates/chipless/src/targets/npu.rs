@@ -5,13 +5,15 @@ use crate::capability::{
     ShowsRegisters,
 };
 use crate::failure::Failure;
-use crate::machine::Leniency;
+use crate::foreign;
+use crate::machine::{self, Leniency};
 use crate::options::{CALIBRATION, Input, OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Source, Target};
 use chipless_device::{Block, Route};
 use chipless_model::{
     Direction, Finding, Info, Kernel, Node, Program, Rule, Task, TaskId, Time, Value,
 };
+use chipless_npu::generation::{Generation, Platform};
 use chipless_npu::names::{Model, Trace};
 use chipless_npu::profiling::Profiling;
 use chipless_npu::registers::{self, Structure};
@@ -59,8 +61,8 @@ static OPTIONS: &[OptionSpec] = &[
         name: "model",
         kind: OptionKind::File,
         value: "MODEL.onnx|.xml",
-        help: "Model whose nodes to show beside the tasks of their layers",
-        commands: NAMED,
+        help: "Model whose nodes to show beside its layers. `run` shows them in its list of layers, `list` beside each task",
+        commands: &["run", "list"],
         is_repeated: false,
     },
     CALIBRATION,
@@ -173,9 +175,7 @@ impl<'f> Opened<'f> {
             limits: options.limits.clone(),
             names: options
                 .file("names")?
-                .map(|file| {
-                    Trace::read(&file.bytes).map_err(|error| Failure::unreadable(&file.name, error))
-                })
+                .map(|file| trace(&file))
                 .transpose()?,
         })
     }
@@ -233,11 +233,39 @@ impl<'f> Opened<'f> {
         })
     }
 
-    /// Tiles of the device that the program is for.
+    /// Tiles of the machine that the program is timed on; those of the chip that it is for where the machine has a name of its own.
     fn most_tiles(&self) -> u32 {
-        self.document
-            .generation()
+        let machine = self.machine_name().and_then(|name| generation_of(&name));
+        let known = machine.map(|(_, known)| known);
+        known
+            .or_else(|| self.document.generation())
             .map_or(6, |known| known.tiles.into())
+    }
+
+    /// What the machine that the program is timed by calls itself.
+    fn machine_name(&self) -> Option<String> {
+        let by = self.options.timed_by(self.machine_of_generation());
+        by.ok().map(|by| by.name)
+    }
+
+    /// What to say where the program was compiled for another chip than the machine that it is timed by.
+    fn machine_note(&self) -> Option<String> {
+        let name = self.machine_name()?;
+        let (platform, machine) = generation_of(&name)?;
+        if self.document.generation()?.machine == machine.machine {
+            return None;
+        }
+        let own = self.document.platform();
+        let (used, there) = (self.document.tiles(), machine.tiles);
+        let tiles = if used > there {
+            format!(" The program uses {used} tiles, {name} has {there}: it could not run there.")
+        } else {
+            String::new()
+        };
+        Some(format!(
+            "compiled for {own}, timed on {name} ({platform}): tasks and their tiles stay as compiled.{tiles} Compile the program for {platform} to time what \
+             would run there"
+        ))
     }
 
     /// The model that the user gave.
@@ -285,10 +313,11 @@ impl Document for Opened<'_> {
             options.names = None;
             program = lower(&options)?;
         }
-        let notes = foreign.or_else(|| self.names_note(&program));
+        let names = foreign.or_else(|| self.names_note(&program));
+        let notes = self.machine_note().into_iter().chain(names);
         Ok(Lowered {
             program,
-            notes: notes.into_iter().collect(),
+            notes: notes.collect(),
         })
     }
 
@@ -332,6 +361,18 @@ impl Document for Opened<'_> {
     }
 }
 
+/// The chip that a machine of this name is, among those that come with Chipless.
+fn generation_of(machine: &str) -> Option<(Platform, Generation)> {
+    Platform::KNOWN.into_iter().find_map(|platform| {
+        let generation = Generation::of(platform)?;
+        let (_, text) = chipless_npu::MACHINES[generation.machine];
+        (machine::name(text) == machine).then_some((platform, generation))
+    })
+}
+
+/// Published times of the same networks in both precisions, which docs/npu-timing.md has.
+const INT8: &str = "published times in int8 are no shorter (docs/npu-timing.md)";
+
 /// Of so many tasks of DPUs and SHAVEs, one may be without a name in the trace of its own compilation. In all 223 traces of programs for NPU4000 that were looked at, none is.
 const MOST_NAMELESS: usize = 20;
 
@@ -352,7 +393,7 @@ fn foreign_names(program: &Program<'_>) -> Option<String> {
         .iter()
         .filter(|task| task.queue == first.queue);
     Some(format!(
-        "--names: not used. The schedule trace is of another compilation: it has other tasks for {name} than the {} of the blob. Pass the trace that the compiler wrote with this \
+        "no names are used. The schedule trace is of another compilation: it has other tasks for {name} than the {} of the blob. Pass the trace that the compiler wrote with this \
          blob; `diff` takes that of its second file as --other names=FILE",
         tasks.count()
     ))
@@ -395,7 +436,7 @@ impl Recompiles for Opened<'_> {
     fn how(&self, change: &str) -> Option<String> {
         match change.split_once('=')? {
             ("tiles", number) => Some(format!("compile with the property NPU_TILES={number}")),
-            ("precision", _) => Some("compile a quantised model (nncf.quantize)".to_owned()),
+            ("precision", _) => Some(format!("compile a quantised model (nncf.quantize); {INT8}")),
             _ => None,
         }
     }
@@ -481,8 +522,7 @@ impl Planned for Opened<'_> {
     }
 
     fn schedule(&self, trace: &Input) -> Result<Schedule, Failure> {
-        let read = Trace::read(&trace.bytes);
-        let planned = read.map_err(|error| Failure::unreadable(&trace.name, error))?;
+        let planned = self::trace(trace)?;
         // One fetch is planned for each pair of ours: invariants with variants, ranges with invocations.
         let slice = |event: &chipless_npu::names::Planned| Slice {
             name: event.name.clone(),
@@ -518,6 +558,20 @@ impl Profiles for Opened<'_> {
             .buffer(&self.document, program, timeline, &self.options()?.machine)
             .map_err(Failure::unsupported)
     }
+}
+
+/// The compiler's schedule trace.
+fn trace(file: &Input) -> Result<Trace, Failure> {
+    Trace::read(&file.bytes).map_err(|error| {
+        let text = match foreign::kind(&file.bytes) {
+            // A packed trace is read, so its own error says more.
+            Some((kind, advice)) if advice != foreign::UNPACK => {
+                format!("expected the compiler's schedule trace (JSON), found {kind}")
+            }
+            _ => error,
+        };
+        Failure::unreadable(&file.name, text)
+    })
 }
 
 /// A descriptor as reports have it.

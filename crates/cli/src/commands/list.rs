@@ -10,6 +10,7 @@ use chipless_model::{Program, QueueId, TaskId};
 use chipless_report::SCHEMA_VERSION;
 use chipless_report::list::{Lister, TaskReport};
 use chipless_report::registers::{self, Descriptor};
+use chipless_report::why::ModelNode;
 use chipless_sim::TimingOnly;
 use clap::Args;
 use schemars::JsonSchema;
@@ -127,8 +128,9 @@ impl Beside<'_> {
     }
 
     /// Name and operation of the model's node that a layer comes from.
-    fn node(&self, layer: Option<&str>) -> Option<(&str, &str)> {
-        self.document.capabilities().names_nodes?.node(layer?)
+    fn node(&self, layer: Option<&str>) -> Option<ModelNode<'_>> {
+        let (name, operation) = self.document.capabilities().names_nodes?.node(layer?)?;
+        Some(ModelNode { name, operation })
     }
 }
 
@@ -149,8 +151,8 @@ fn text(
             queue = Some(here);
         }
         lister.text(&mut text, *task);
-        if let Some((name, operation)) = beside.node(lister.layer(*task).map(|(layer, _)| layer)) {
-            let _ = writeln!(text, "      node {name} ({operation})");
+        if let Some(node) = beside.node(lister.layer(*task).map(|(layer, _)| layer)) {
+            let _ = writeln!(text, "      {node}");
         }
         for line in beside.assembly.get(task).into_iter().flatten() {
             text.push_str("      asm ");
@@ -177,19 +179,10 @@ pub(super) struct Listed<'t> {
     assembly: &'t [String],
     /// The node of the model that its layer comes from, with `--model`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<NodeReport<'t>>,
+    node: Option<ModelNode<'t>>,
     /// Its descriptors field by field, with `--registers`.
     #[serde(skip_serializing_if = "Option::is_none")]
     registers: Option<Vec<Descriptor>>,
-}
-
-/// A node of the model.
-#[derive(JsonSchema, Serialize)]
-struct NodeReport<'t> {
-    /// The model's name for it.
-    name: &'t str,
-    /// Its operator.
-    operation: &'t str,
 }
 
 fn json(
@@ -208,7 +201,7 @@ fn json(
         let listed = Listed {
             report: lister.report(*task),
             assembly: beside.assembly.get(task).map_or(&[], Vec::as_slice),
-            node: node.map(|(name, operation)| NodeReport { name, operation }),
+            node,
             registers: beside.registers(program, *task)?,
         };
         serde_json::to_writer(&mut *out, &listed).map_err(|error| failed(error.into()))?;

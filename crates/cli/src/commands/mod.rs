@@ -50,6 +50,13 @@ impl Opened {
         chipless::recognize(&self.path, &self.bytes).map(chipless::Target::name)
     }
 
+    /// Whether files of its target take an option.
+    fn has_option(&self, name: &str) -> bool {
+        let target = self.target().unwrap_or_default();
+        let mut options = chipless::options().into_iter();
+        options.any(|(spec, owners)| spec.name == name && owners.contains(&target))
+    }
+
     /// Refuses files of other targets.
     fn expect(&self, target: &str, expected: &str) -> Result<(), Failure> {
         let found = match self.target() {

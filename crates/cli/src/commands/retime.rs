@@ -16,6 +16,7 @@ fn latency(opened: &Opened, options: &Options, change: &str) -> Result<Option<Ti
     let mut options = options.clone();
     options.data.computes = false;
     let mut without = None;
+    refuse_several(change)?;
     match change.split_once('=') {
         Some(("without", name)) => without = Some(name),
         Some((quantity @ ("tiles" | "precision"), value)) => {
@@ -37,6 +38,25 @@ fn latency(opened: &Opened, options: &Options, change: &str) -> Result<Option<Ti
         let outcome = time(&lowered.program);
         Ok(outcome.end.is_ok().then_some(outcome.timeline.end))
     })
+}
+
+/// Refuses several changes in one. Names of layers may hold commas, and so may lists of figures.
+fn refuse_several(change: &str) -> Result<(), Failure> {
+    let is_change = |part: &str| {
+        let key = part.split_once('=').map(|(key, _)| key.trim());
+        key.is_some_and(|key| OF_PROGRAMS.contains(&key) || key.contains('.'))
+    };
+    let mut parts = change
+        .split(',')
+        .filter(|_| !change.starts_with("without="));
+    if parts.next().is_none() || !parts.any(is_change) {
+        return Ok(());
+    }
+    let text = format!(
+        "expected one change, found several: \"{change}\". Each change is timed by itself: give --what-if once for each. A change of a machine parameter can be \
+         combined with any: pass it as --set KEY=VALUE, which holds for the base run too"
+    );
+    Err(Failure::misuse("--what-if", text))
 }
 
 fn time(program: &Program<'_>) -> Outcome {
@@ -83,7 +103,7 @@ fn remove(program: &mut Program<'_>, name: &str) -> Result<(), Failure> {
 const PARTS: usize = 4;
 
 /// Changes of a program rather than of its machine.
-const OF_PROGRAMS: [&str; 3] = ["tiles", "precision", "without"];
+pub(super) const OF_PROGRAMS: [&str; 3] = ["tiles", "precision", "without"];
 
 /// Other machine parameters that a run is timed with.
 #[derive(Args, Debug)]
@@ -92,7 +112,8 @@ pub(super) struct Changes {
     /// Re-run with one change of the machine or the program.
     ///
     /// A machine parameter with a value or a factor, such as `clock.dpu=2x`; `without=NAME`: a layer or an operation that takes no time; npu: `tiles=N` and
-    /// `precision=int8`, as if the compiler had been asked for that. Repeatable; each change is timed by itself.
+    /// `precision=int8`, as if the compiler had been asked for that. Repeatable; each change is timed by itself, on
+    /// top of those of --set. Changes of the program cannot be combined.
     #[arg(long, value_name = "KEY=VALUE")]
     what_if: Vec<String>,
     /// Re-run with each parameter improved 2x and rank speed-ups.
@@ -122,6 +143,9 @@ impl Changes {
         if changes.is_empty() {
             return Ok(None);
         }
+        // What was asked for may be among what is offered.
+        let mut seen = BTreeSet::new();
+        changes.retain(|change| seen.insert(change.clone()));
         let machine = opened.with_document(options, |document| Ok(document.machine_text()?))?;
         let figures = machine.map_or_else(Vec::new, |text| chipless::figures(&text));
         let mut runs = Vec::new();
@@ -164,6 +188,7 @@ impl Changes {
                 speedup: ratio(base, latency),
             }));
         }
+        runs.sort_by(|a, b| a.latency_ns.total_cmp(&b.latency_ns));
         Ok(Some(runs))
     }
 

@@ -20,6 +20,7 @@ use crate::output::OutputOptions;
 use crate::policy::PolicyOptions;
 use crate::progress::Bar;
 use crate::{files, terminal};
+use chipless::disk;
 use chipless::spu::fqir::Runner;
 use chipless::spu::iospec::{self, RuleSet};
 use chipless::{Budget, Data, FailureKind, OpenDocument, Options, Policy};
@@ -72,8 +73,10 @@ pub(crate) struct Arguments {
     dumps: Vec<String>,
     /// Compare with expected arrays, or with planned times.
     ///
-    /// A directory of NAME.npy or one FILE.npy is compared with the outputs. The text of a trace (gemini), the compiler's schedule trace in JSON
-    /// (npu) or the JSON of neuron-profile and neuron-explorer (neuron) is compared with the times.
+    /// A directory or one FILE.npy is compared with the outputs. In a directory, the file of an output is NAME.npy, output_NAME.npy or output_N.npy,
+    /// where N counts the outputs from 0; the first of these that exists counts. The text of a trace (gemini), the compiler's schedule trace in JSON
+    /// (npu) or the JSON of neuron-profile and neuron-explorer (neuron) is compared with the times. A schedule trace also names the tasks, as --names
+    /// does.
     #[arg(long, value_name = "DIR|FILE.npy|TRACE")]
     compare: Option<PathBuf>,
     /// Exit with 1 if an output is off by more than this.
@@ -202,7 +205,7 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
     if let Some(path) = trace.filter(|path| !path.exists()) {
         return Err(Failure::unreadable(
             path.display(),
-            "no such file or directory",
+            format_args!("no such file or directory{}", disk::beside(path)),
         ));
     }
     if let Some(path) = trace.filter(|path| compared_with(path) == ComparedWith::Trace) {
@@ -210,6 +213,13 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
     }
     let policy = arguments.policy.load()?;
     let opened = Opened::open(&arguments.file)?;
+    // A schedule trace names what it plans. By order alone, tasks that run side by side would be taken for each other.
+    if let Some(path) = trace.filter(|path| compared_with(path) == ComparedWith::Schedule)
+        && options.value(NAMES).is_none()
+        && opened.has_option(NAMES)
+    {
+        options.set(NAMES, path.to_string_lossy())?;
+    }
     opened.with_document(&options, |document| {
         if arguments.timing_only && !arguments.inputs.is_empty() && !document.depends_on_data() {
             let text = "expected no inputs with --timing-only: this program takes as long with any";
@@ -259,6 +269,9 @@ impl Arguments {
             || compares.is_some_and(|path| compared_with(path) == ComparedWith::Values)
     }
 }
+
+/// The option that names tasks after a schedule trace.
+const NAMES: &str = "names";
 
 /// What a run is compared with follows from what is given.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -44,6 +44,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             target.name(),
             target.files().join(", ")
         ));
+        let machines: Vec<&str> = target.machines().iter().map(|(name, _)| *name).collect();
+        if !machines.is_empty() {
+            let machines = machines.join(", ");
+            text.push_str(&format!("        machines {machines} (--machine)\n"));
+        }
         for capability in target.capabilities() {
             text.push_str(&format!(
                 "        offers {} ({})\n",

@@ -464,8 +464,23 @@ fn what_is_meant_by_another_name_is_said() {
     let assembler = assembler.to_str().unwrap();
     for (arguments, expected) in [
         (&["run", program, "-o", "out"][..], "`--output-dir`"),
-        (&["rnu", program], "chipless run"),
-        (&["disasm", program], "chipless list FILE"),
+        (&["rnu", program], "  tip: did you mean `chipless run`?"),
+        (
+            &["info", "fixtures/npu/add/progam.blob"],
+            "did you mean \"program.blob\"?",
+        ),
+        (
+            &["run", program, "--machine", "fixtures/schedule/mesh2x2.jsn"],
+            "did you mean \"mesh2x2.json\"?",
+        ),
+        (
+            &["run", program, "--compare", "fixtures/npu/ad"],
+            "did you mean \"add\"?",
+        ),
+        (
+            &["disasm", program],
+            "  tip: `chipless list FILE` lists tasks",
+        ),
         (&["run", program, "--gdb"], "chipless debug FILE"),
         (&["run", assembler], "`chipless pack "),
         (&["info", assembler], "`chipless pack "),

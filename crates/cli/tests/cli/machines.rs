@@ -114,6 +114,96 @@ fn a_machine_file_of_an_earlier_version_is_taken_with_what_it_lacks() {
     assert_eq!(by_new["latency_ns"], own["latency_ns"]);
 }
 
+/// A built-in machine is as good as its file, and its name means it even where a file is called so.
+#[test]
+fn machines_are_taken_by_their_names() {
+    let timed = |more: &[&str]| parsed(&[&["run", BLOB, "--timing-only", "--json"], more].concat());
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = folder.path().join("own.toml");
+    fs::write(&own, done(&["machine", "npu5", "--template"])).expect("a file");
+    let by_file = timed(&["--machine", own.to_str().expect("a name")]);
+    let by_name = timed(&["--machine", "npu5"]);
+    assert_eq!(by_name["latency_ns"], by_file["latency_ns"]);
+    assert_eq!(
+        by_name["timed_by"],
+        json!({"name": "NPU5", "file": null, "set": []})
+    );
+    assert_eq!(
+        timed(&["--machine", "npu4"])["latency_ns"],
+        timed(&[])["latency_ns"]
+    );
+    for (name, said) in [
+        ("npu6", "did you mean \"npu4\"?"),
+        (
+            "trn2",
+            "expected a machine of target npu (npu4, npu5, npu3, or a file), found `trn2`, one of neuron",
+        ),
+    ] {
+        let (code, _, err) = run(&["run", BLOB, "--timing-only", "--machine", name]);
+        assert!(code == 2 && err.contains(said), "{err}");
+    }
+}
+
+/// What a program does on a chip that it was not compiled for is said, and so is what that chip lacks.
+#[test]
+fn a_program_on_another_generation_says_so() {
+    let text = done(&["run", BLOB, "--timing-only", "--machine", "npu5"]);
+    let said = "compiled for NPU4000, timed on NPU5 (NPU5010): tasks and their tiles stay as compiled. The program uses 4 tiles, NPU5 has 3";
+    assert!(text.contains(said), "{text}");
+    let whole = [
+        "run",
+        "fixtures/npu/conv_leaky_5010/program.blob",
+        "--timing-only",
+    ];
+    assert!(!done(&whole).contains("compiled for"));
+    let fits = done(&[&whole[..], &["--machine", "npu4"]].concat());
+    assert!(
+        fits.contains("compiled for NPU5010, timed on NPU4") && !fits.contains("could not"),
+        "{fits}"
+    );
+    let six = [
+        "run",
+        BLOB,
+        "--timing-only",
+        "--machine",
+        "npu5",
+        "--what-if",
+        "tiles=6",
+    ];
+    let (code, _, err) = run(&six);
+    assert!(code == 2 && err.contains("expected tiles=1 to 3"), "{err}");
+}
+
+/// Many parameters have one source.
+#[test]
+fn machines_say_a_source_once_and_can_be_searched() {
+    let all = done(&["machine", "npu"]);
+    let lines: Vec<&str> = all.lines().collect();
+    let source = |line: &str| line.splitn(2, "cost model: ").nth(1).map(str::to_owned);
+    let repeated = lines
+        .windows(2)
+        .find(|pair| source(pair[0]).is_some() && source(pair[0]) == source(pair[1]));
+    assert_eq!(repeated, None);
+    let one = done(&["machine", "npu", "dma.latency"]);
+    assert!(
+        one.lines().count() == 3 && one.contains("  dma.latency          878.378 ns"),
+        "{one}"
+    );
+    let few = parsed(&["machine", "npu4", "dma", "--json"]);
+    assert!(
+        few["figures"]
+            .as_array()
+            .expect("figures")
+            .iter()
+            .all(|f| f["key"].as_str().expect("a key").contains("dma"))
+    );
+    let (code, _, err) = run(&["machine", "npu", "dma.latncy"]);
+    assert!(
+        code == 2 && err.contains("did you mean \"dma.latency\"?"),
+        "{err}"
+    );
+}
+
 #[test]
 fn unknown_figures_stay_errors() {
     let folder = tempfile::tempdir().expect("a folder");

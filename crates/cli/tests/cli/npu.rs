@@ -134,6 +134,28 @@ fn every_fixture_comes_out_right() {
     }
 }
 
+/// The references of the fixtures themselves: `output_0.npy`.
+#[test]
+fn outputs_are_compared_with_numbered_files() {
+    let fixture = fixtures().join("add");
+    let path = |name: &str| fixture.join(name).display().to_string();
+    let inputs = ["x", "y"].iter().enumerate();
+    let inputs: Vec<String> = inputs
+        .map(|(k, name)| format!("{name}={}", path(&format!("input_{k}.npy"))))
+        .collect();
+    let compare = |with: &str| {
+        let run = ["run", &path("program.blob"), "--json", "--compare", with];
+        let inputs = ["--input", &inputs[0], "--input", &inputs[1]];
+        json(&[&run[..], &inputs].concat())["compare"].clone()
+    };
+    let expected = compare(&path("output_0.npy"));
+    assert_eq!(expected[0]["agrees"], true);
+    assert_eq!(compare(&path("")), expected);
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::copy(path("output_0.npy"), folder.path().join("output_add_1.npy")).expect("a copy");
+    assert_eq!(compare(&folder.path().display().to_string()), expected);
+}
+
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     let fixture = fixtures().join("resblock");
@@ -364,6 +386,84 @@ fn outputs_with_sparsity_maps_are_listed_field_by_field_and_refused_by_name() {
     }
 }
 
+/// Tasks that the compiler plans in another order than the one in which they start are known by their names.
+#[test]
+fn tasks_are_compared_with_what_the_trace_calls_them() {
+    let blob = fixtures().join("chain_tiles4/program.blob");
+    let blob = blob.to_str().expect("a path");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("trace.json");
+    let mut events = Vec::new();
+    for tile in 0..4 {
+        let named = |what: &str, thread: u32, name: &str| json!({"ph": "M", "name": what, "pid": tile, "tid": thread, "args": {"name": name}});
+        events.push(named("process_name", 1, &format!("Cluster ({tile})")));
+        events.push(named("thread_name", 1, "DPU"));
+        events.push(named("thread_name", 2, "DPU Variants"));
+        for layer in 0..4 {
+            let event = |name: &str, thread: u32, start: u32| json!({"ph": "X", "name": name, "pid": tile, "tid": thread, "ts": start, "dur": layer + 1});
+            let name = format!("layer_{layer}?t_Convolution/cluster_{tile}");
+            events.push(event(&name, 1, 10 * layer));
+            events.push(event(&format!("{name}/variant_0"), 2, 100 - 10 * layer));
+        }
+    }
+    fs::write(&path, json!({ "traceEvents": events }).to_string()).expect("the trace");
+    let path = path.to_str().expect("a path");
+    let run = json(&["run", blob, "--timing-only", "--json", "--compare", path]);
+    let all = run["compared"]["worst"].as_array().expect("tasks");
+    for layer in 0..4 {
+        let name = format!("dpu2[{layer}]");
+        let task = all.iter().find(|times| times["task"] == *name);
+        let task = task.unwrap_or_else(|| panic!("{name}: {all:?}"));
+        assert_eq!(
+            task["trace_duration_ns"],
+            f64::from(layer + 1) * 1e3,
+            "{name}"
+        );
+    }
+}
+
+/// What the trace and the model are not is said by the name that people have for it.
+#[test]
+fn another_file_in_place_of_a_trace_is_named() {
+    let blob = fixtures().join("add/program.blob");
+    let blob = blob.to_str().expect("a path");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("model.onnx");
+    fs::write(&path, b"\x08\x0a\x12\x07pytorch").expect("a file");
+    let path = path.to_str().expect("a path");
+    let (code, _, err) = support::run(&["run", blob, "--timing-only", "--names", path]);
+    let said = "expected the compiler's schedule trace (JSON), found an ONNX model";
+    assert!(code == 2 && err.contains(said), "{err}");
+}
+
+/// The model's nodes stand beside the layers that come from them.
+#[test]
+fn layers_are_shown_with_their_nodes() {
+    let blob = fixtures().join("var_prof/program.blob");
+    let blob = blob.to_str().expect("a path");
+    let plain = json(&["run", blob, "--timing-only", "--json"]);
+    let layer = plain["layers"][0]["layer"].as_str().expect("a layer");
+    let node = layer.split('/').next().expect("a name");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("model.xml");
+    let text = format!(
+        "<net><layers><layer id=\"0\" name=\"{node}\" type=\"Convolution\"/></layers></net>"
+    );
+    fs::write(&path, text).expect("a model");
+    let path = path.to_str().expect("a path");
+    let with = ["run", blob, "--timing-only", "--model", path];
+    let json = json(&[&with[..], &["--json"]].concat());
+    assert_eq!(
+        json["layers"][0]["node"],
+        json!({"name": node, "operation": "Convolution"})
+    );
+    let text = done(&with);
+    assert!(
+        text.contains(&format!("node {node} (Convolution)")),
+        "{text}"
+    );
+}
+
 #[test]
 fn names_of_another_compilation_are_not_used() {
     let blob = fixtures().join("resblock/program.blob");
@@ -389,6 +489,23 @@ fn names_of_another_compilation_are_not_used() {
     };
     let own = json(&["run", blob, "--timing-only", "--json", "--names", &trace(4)]);
     assert_eq!(own["layers"].as_array().expect("layers").len(), 5);
+    // A trace that the run is compared with names its tasks, too.
+    let compared = json(&[
+        "run",
+        blob,
+        "--timing-only",
+        "--json",
+        "--compare",
+        &trace(4),
+    ]);
+    assert_eq!(compared["layers"], own["layers"]);
+    assert_eq!(
+        compared["notes"].as_array().expect("notes").len() + 1,
+        json(&["run", blob, "--timing-only", "--json"])["notes"]
+            .as_array()
+            .expect("notes")
+            .len()
+    );
     let text = done(&["run", blob, "--timing-only", "--names", &trace(1)]);
     let said = "The schedule trace is of another compilation";
     assert!(text.contains(said), "{text}");

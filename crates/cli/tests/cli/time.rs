@@ -146,6 +146,48 @@ fn figures_of_two_machines_that_differ_are_named() {
     );
 }
 
+/// Where only the critical path differs, tasks that take as long as before are not said to take longer, or to be missing.
+#[test]
+fn a_critical_path_that_moves_is_no_change_of_its_tasks() {
+    let npu = "fixtures/npu/spill_ddr_t1/program.blob";
+    let (_, said) = diff(npu, npu, &["--time", "--other", "set=dma.latency=4x"]);
+    let layers = said["time"]["layers"].as_array().unwrap();
+    let why = |layer: &str| {
+        let row = layers.iter().find(|row| row["layer"] == layer);
+        row.unwrap_or_else(|| panic!("{layer}: {layers:?}"))["why"].clone()
+    };
+    assert_eq!(why("dma.ddr: dma"), "works longer");
+    // Convolutions take as long as before.
+    assert_eq!(
+        why("dpu: conv 3x3 stride 2"),
+        "less of it on the critical path"
+    );
+    let wrong = layers
+        .iter()
+        .find(|row| row["why"].as_str().unwrap().starts_with("only in"));
+    assert_eq!(wrong, None);
+}
+
+#[test]
+fn what_is_no_option_of_the_second_file_is_said() {
+    let npu = "fixtures/npu/add/program.blob";
+    for (other, said) in [
+        ("precision=int8", "`chipless run FILE --what-if KEY=VALUE`"),
+        ("what-if=tiles=2", "`chipless run FILE --what-if KEY=VALUE`"),
+        (
+            "mchine=a.toml",
+            "expected an option of this command (machine, set, ",
+        ),
+        ("mchine=a.toml", "did you mean \"machine\"?"),
+    ] {
+        let (code, _, err) = run(&["diff", npu, npu, "--other", other]);
+        assert!(
+            code == 2 && err.starts_with("--other: ") && err.contains(said),
+            "{err}"
+        );
+    }
+}
+
 #[test]
 fn contracts_are_compared_entry_by_entry() {
     let spec = "fixtures/spu/latched/iospec.yaml";
@@ -182,10 +224,15 @@ fn a_program_is_timed_as_if_it_were_compiled_otherwise() {
         serde_json::from_str(&done(&all)).unwrap()
     };
     let four = "fixtures/npu/chain_tiles4/program.blob";
-    let run_as = timed(four, &["tiles=4", "tiles=2", "precision=int8"]);
-    let speedup = |n: usize| run_as["what_if"][n]["speedup"].as_f64().unwrap();
-    assert_eq!(run_as["what_if"][0]["speedup"], 1.0);
-    assert!(speedup(1) < 1.0 && speedup(2) > 1.0);
+    let run_as = timed(four, &["tiles=4", "tiles=2", "precision=int8", "tiles=4"]);
+    let rows = run_as["what_if"].as_array().unwrap();
+    // The fastest first, each once.
+    let changes: Vec<&Value> = rows.iter().map(|row| &row["change"]).collect();
+    assert_eq!(changes, ["precision=int8", "tiles=4", "tiles=2"]);
+    let speedup = |n: usize| rows[n]["speedup"].as_f64().unwrap();
+    assert!(speedup(0) > 1.0 && speedup(1) == 1.0 && speedup(2) < 1.0);
+    let how = rows[0]["how"].as_str().unwrap();
+    assert!(how.contains("published times in int8"), "{how}");
     let named = "fixtures/npu/var_prof/program.blob";
     let layers = timed(named, &[])["layers"].clone();
     let first = layers[0]["layer"].as_str().unwrap();
@@ -194,6 +241,11 @@ fn a_program_is_timed_as_if_it_were_compiled_otherwise() {
     for (file, change, said) in [
         (four, "tiles=7", "expected tiles=1 to 6, found"),
         (four, "precision=fp8", "expected precision=int8, found"),
+        (
+            four,
+            "precision=int8,tiles=6",
+            "expected one change, found several: \"precision=int8,tiles=6\". Each change is timed by itself",
+        ),
         (
             four,
             "without=banana",
@@ -272,6 +324,8 @@ fn figures_are_changed_one_at_a_time() {
     assert_eq!(asked["latency_ns"], ranked["latency_ns"]);
     assert_eq!(asked["what_if"][0]["latency_ns"], best["latency_ns"]);
     assert_eq!(asked["what_if"][1]["speedup"], 1.0);
+    let both = json(&["--rank", "--what-if", "precision=int8"]);
+    assert_eq!(both["what_if"], ranked["what_if"]);
     let (code, _, err) = run(&["run", npu, "--what-if", "clock.dpv=2x"]);
     assert!(
         code == 2 && err.starts_with("--what-if: ") && err.contains("clock.dpu"),

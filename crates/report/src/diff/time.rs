@@ -58,7 +58,7 @@ pub struct Contribution {
     pub a_ns: f64,
     /// Of the second run.
     pub b_ns: f64,
-    /// What makes the difference.
+    /// What makes the difference: its tasks take other times, or more or less of it lies on the critical path.
     pub why: &'static str,
     /// `b_ns` − `a_ns`.
     pub contribution_ns: f64,
@@ -66,9 +66,15 @@ pub struct Contribution {
 
 #[derive(Clone, Copy, Default)]
 struct Part {
+    /// On the critical path: time until its tasks ended, waits before them included.
     whole: f64,
+    /// Of that, time of its tasks.
     work: f64,
+    /// Its tasks on the critical path.
+    critical: usize,
+    /// All its tasks, and the time that they take.
     tasks: usize,
+    busy: f64,
 }
 
 /// Takes the difference of two runs apart.
@@ -88,15 +94,14 @@ pub fn time(a: Side<'_, '_>, b: Side<'_, '_>) -> TimeDifference {
         |parts: &FxHashMap<String, Part>, name: &str| parts.get(name).copied().unwrap_or_default();
     let mut layers: Vec<Contribution> = names
         .into_iter()
-        .map(|name| {
-            let (p, q) = (part(&parts_a, name), part(&parts_b, name));
-            Contribution {
-                layer: name.clone(),
-                a_ns: p.whole,
-                b_ns: q.whole,
-                why: why(p, q),
-                contribution_ns: q.whole - p.whole,
-            }
+        .map(|name| (name, part(&parts_a, name), part(&parts_b, name)))
+        .filter(|(_, p, q)| p.critical + q.critical > 0)
+        .map(|(name, p, q)| Contribution {
+            layer: name.clone(),
+            a_ns: p.whole,
+            b_ns: q.whole,
+            why: why(p, q),
+            contribution_ns: q.whole - p.whole,
         })
         .collect();
     layers.sort_by(|x, y| y.contribution_ns.abs().total_cmp(&x.contribution_ns.abs()));
@@ -111,17 +116,27 @@ pub fn time(a: Side<'_, '_>, b: Side<'_, '_>) -> TimeDifference {
 
 fn why(a: Part, b: Part) -> &'static str {
     let (work, wait) = (b.work - a.work, (b.whole - b.work) - (a.whole - a.work));
+    let whole = work + wait;
+    // What the tasks themselves take more or less explains their part of the path where it is as much at least; otherwise the path has moved.
+    let busy = b.busy - a.busy;
+    let is_theirs = busy * work > 0.0 && busy.abs() >= work.abs() / 2.0;
     if a.tasks == 0 {
         "only in the second"
     } else if b.tasks == 0 {
         "only in the first"
-    } else if (work + wait).abs() < 1e-3 {
+    } else if whole.abs() < 1e-3 {
         "as before"
-    } else if work.abs() >= wait.abs() {
+    } else if work.abs() >= wait.abs() && is_theirs {
         if work > 0.0 {
             "works longer"
         } else {
             "works shorter"
+        }
+    } else if work.abs() >= wait.abs() || a.critical != b.critical {
+        if whole > 0.0 {
+            "more of it on the critical path"
+        } else {
+            "less of it on the critical path"
         }
     } else if wait > 0.0 {
         "waits more"
@@ -151,12 +166,18 @@ fn parts(side: Side<'_, '_>, layered: bool) -> FxHashMap<String, Part> {
         let part = parts
             .entry(name(program, &attribution, layered, *task))
             .or_default();
-        part.tasks += 1;
+        part.critical += 1;
         if end > at || last {
             part.whole += end - at;
             part.work += end - row.start.ns().max(at).min(end);
             at = end;
         }
+    }
+    for row in &attribution.rows {
+        let name = name(program, &attribution, layered, row.task);
+        let part = parts.entry(name).or_default();
+        part.tasks += 1;
+        part.busy += (row.end - row.start).ns();
     }
     parts
 }

@@ -4,6 +4,7 @@ use super::Run;
 use crate::bars::{cut, widest};
 use crate::lanes::pieces;
 use crate::style::{Paint, clean, share};
+use crate::uses::Uses;
 use chipless_model::{QueueId, SyncId, TaskId, Time};
 use chipless_sim::State;
 use rustc_hash::FxHashMap;
@@ -23,8 +24,19 @@ struct Alike<'r> {
     number: usize,
     operation: Cow<'r, str>,
     label: &'r str,
-    /// Whether any of them lies on the critical path.
-    is_critical: bool,
+    /// How many of them lie on the critical path.
+    critical: usize,
+}
+
+impl Alike<'_> {
+    /// `*` where all lie on the critical path; `2*` where two of several do.
+    fn mark(&self) -> String {
+        match self.critical {
+            0 => String::new(),
+            all if all == self.number => "*".to_owned(),
+            some => format!("{some}*"),
+        }
+    }
 }
 
 /// Time that queues spent waiting for one sync; queues that waited alike stand together.
@@ -33,8 +45,9 @@ struct Waited {
     sync: SyncId,
     total: Time,
     times: usize,
-    /// The longest of these waits, and who ended it.
+    /// The longest of these waits, whose it is, and who ended it.
     longest: Time,
+    waiter: TaskId,
     by: Option<TaskId>,
 }
 
@@ -73,10 +86,11 @@ impl<'r> Run<'r, '_> {
                 number: 0,
                 operation: program.kernel(task).operation(),
                 label,
-                is_critical: false,
+                critical: 0,
             });
             alike.number += 1;
-            alike.is_critical |= self.attribution.row(task).is_some_and(|row| row.critical);
+            let row = self.attribution.row(task);
+            alike.critical += usize::from(row.is_some_and(|row| row.critical));
         }
         let mut found: Vec<Alike<'r>> = alike.into_values().collect();
         found.sort_by_key(|alike| (std::cmp::Reverse(alike.time), alike.first));
@@ -89,7 +103,14 @@ impl<'r> Run<'r, '_> {
         if longest.is_empty() {
             return;
         }
-        let note = "estimated; * lies on the critical path";
+        let marks: Vec<String> = longest.iter().map(Alike::mark).collect();
+        let counts = marks.iter().any(|mark| mark.len() > 1);
+        let note = if counts {
+            "estimated; * lies on the critical path, 2* of those alike two do"
+        } else {
+            "estimated; * lies on the critical path"
+        };
+        let mark_column = widest(marks.iter().map(String::as_str)).max(1);
         let (title, note) = (paint.strong("longest tasks"), paint.dim(note));
         let _ = writeln!(out, "\n{title}  {note}");
         let name = |alike: &Alike<'_>| match alike.number {
@@ -115,11 +136,11 @@ impl<'r> Run<'r, '_> {
         } else {
             0
         };
-        for ((alike, name), operation) in longest.iter().zip(names).zip(operations) {
+        let rows = longest.iter().zip(marks).zip(names).zip(operations);
+        for (((alike, mark), name), operation) in rows {
             let operation = paint.operation(format!("{operation:operation_column$}"));
             let line = format!(
-                "{} {name:column$}  {:>9}  {:>7}  {operation}  {}",
-                if alike.is_critical { '*' } else { ' ' },
+                "{mark:>mark_column$} {name:column$}  {:>9}  {:>7}  {operation}  {}",
                 alike.time,
                 share(alike.time, self.timeline.end),
                 cut(&clean(alike.label), label)
@@ -149,6 +170,7 @@ impl<'r> Run<'r, '_> {
                 total: Time::ZERO,
                 times: 0,
                 longest: Time::ZERO,
+                waiter: task,
                 by: None,
             };
             let waited = waits.entry((queue, stall.sync)).or_insert_with(none);
@@ -156,7 +178,7 @@ impl<'r> Run<'r, '_> {
             waited.times += 1;
             // Of equal ones the last.
             if time >= waited.longest {
-                (waited.longest, waited.by) = (time, stall.by);
+                (waited.longest, waited.waiter, waited.by) = (time, task, stall.by);
             }
         }
         let mut waited: Vec<Waited> = waits.into_values().collect();
@@ -199,6 +221,7 @@ impl<'r> Run<'r, '_> {
             .collect();
         let names = widest(queues.iter().map(String::as_str));
         let syncs = widest(waited.iter().map(|w| &*program.syncs[w.sync].name));
+        let uses = (!program.configurations.is_empty()).then(|| Uses::of(program, Some(timeline)));
         for (w, queues) in waited.iter().zip(&queues) {
             let sync = &program.syncs[w.sync].name;
             // Of units that work side by side, each waits for its own part of the run.
@@ -215,6 +238,15 @@ impl<'r> Run<'r, '_> {
             );
             let units = (units > 1).then(|| format!("in {units} units side by side"));
             let times = (w.times > 1).then(|| format!("{} times, at most {}", w.times, w.longest));
+            // A barrier is used again and again; lists count its uses.
+            let used = uses
+                .as_ref()
+                .and_then(|uses| uses.wait(program, w.waiter, w.sync));
+            let used = used.map(|used| format!("(use {})", program.configurations[used].number));
+            let times = match (times, used) {
+                (Some(times), Some(used)) => Some(format!("{times} {used}")),
+                (times, used) => times.or(used),
+            };
             let detail: Vec<String> = units.into_iter().chain(times).collect();
             if !detail.is_empty() {
                 let _ = write!(out, "  {}", detail.join(", "));

@@ -69,7 +69,7 @@ impl Run<'_, '_> {
                 .collect(),
             compare: self.compared.as_deref(),
             first_nan: self.first_nan.as_ref(),
-            layers: why::layers(program, &self.attribution),
+            layers: self.layers(),
             outside_layers: why::outside(program, &self.attribution),
             critical: why::critical(program, &self.attribution, self.timeline.end),
             roofline: why::roofline(program, &self.attribution),
@@ -173,7 +173,7 @@ pub struct RunReport<'a> {
     pub critical: why::Critical<'a>,
     /// What bounds each operation, that with the most time first.
     pub roofline: Vec<why::Roof>,
-    /// The run with other figures, each by itself; absent where nobody asked.
+    /// The run with other figures, each by itself, the fastest first; absent where nobody asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what_if: Option<&'a [WhatIf]>,
     /// What the run takes beside what it may (`--budget`); absent where nobody asked.

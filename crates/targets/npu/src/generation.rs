@@ -22,6 +22,9 @@ pub enum Platform {
 }
 
 impl Platform {
+    /// Those whose programs can be run.
+    pub const KNOWN: [Platform; 3] = [Platform::Npu3720, Platform::Npu4000, Platform::Npu5010];
+
     /// By `ArchKind`.
     pub fn from_arch_kind(kind: u64) -> Platform {
         match kind {

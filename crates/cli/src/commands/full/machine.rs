@@ -24,6 +24,11 @@ pub(crate) struct Arguments {
     /// of an earlier version may lack parameters: those that are built in count, and are marked.
     #[arg(value_name = "TARGET")]
     target: String,
+    /// Only parameters whose key holds this text.
+    ///
+    /// Example: `chipless machine npu dma` prints `dma.latency` and all others of the DMA engines.
+    #[arg(value_name = "KEY", conflicts_with = "template")]
+    key: Option<String>,
     /// Print the machine file, to edit and pass with --machine.
     ///
     /// It is TOML; that of a mesh is JSON.
@@ -36,6 +41,7 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   chipless machine npu
+  chipless machine npu dma.latency                 one parameter
   chipless machine trn1                            another machine of a target
   chipless machine gemini --template > mine.toml   a machine file to edit
   chipless machine mesh4x4 --template > mesh.json   a mesh for schedule and run
@@ -67,9 +73,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             return of_file(arguments, asked);
         }
         let names = || TARGETS.iter().map(|target| target.name());
-        let hint = suggest::hint(asked, names());
+        let machines = known().map(|(_, machine, _)| machine);
+        let hint = suggest::hint(asked, names().chain(machines));
         let text = format!(
-            "expected one of {}, a machine file, or a mesh such as mesh4x4, found \"{asked}\"{hint}",
+            "expected one of {}, one of their machines (`chipless targets` lists them), a machine file, or a mesh such as mesh4x4, found \"{asked}\"{hint}",
             names().collect::<Vec<_>>().join(", ")
         );
         return Err(Failure::misuse("machine", text));
@@ -114,6 +121,9 @@ fn of_mesh(file: &str) -> Vec<Figure> {
     mesh::values(file).into_iter().map(figure).collect()
 }
 
+/// In place of a source that is that of the parameter above.
+const AS_ABOVE: &str = "as above";
+
 /// Prints a machine file, or its figures.
 fn answer(
     arguments: &Arguments,
@@ -127,7 +137,18 @@ fn answer(
         terminal::print(text)?;
         return Ok(Exit::Done);
     }
-    let figures = figures(text);
+    let mut figures = figures(text);
+    if let Some(key) = &arguments.key {
+        let known = figures.clone();
+        figures.retain(|figure| figure.key.contains(&**key));
+        if figures.is_empty() {
+            let hint = suggest::hint(key, known.iter().map(|figure| &*figure.key));
+            let text = format!(
+                "expected a parameter of {name}, or a part of its key, found \"{key}\"{hint}"
+            );
+            return Err(Failure::misuse("machine", text));
+        }
+    }
     if arguments.answer.is_json() {
         terminal::print_json(&MachineReport {
             schema_version: SCHEMA_VERSION,
@@ -145,6 +166,7 @@ fn answer(
     if mesh::file(name).is_some() {
         text.push_str(MESH);
     }
+    let mut above = None;
     for Figure {
         key,
         value,
@@ -162,14 +184,18 @@ fn answer(
         };
         let grade = grade.map(|grade| format!("{}: ", grade.name()));
         let grade = grade.unwrap_or_default();
+        let source = format!("{grade}{source}");
+        let is_repeated = above.as_ref() == Some(&source) && source.len() > AS_ABOVE.len();
+        let shown = if is_repeated { AS_ABOVE } else { &source };
         let built_in = if defaulted.contains(key) {
             "(built-in: the file lacks it) "
         } else {
             ""
         };
         text.push_str(&format!(
-            "  {key:width$}  {value}{unit}  {built_in}{grade}{source}\n"
+            "  {key:width$}  {value}{unit}  {built_in}{shown}\n"
         ));
+        above = Some(source);
     }
     terminal::print(&text)?;
     Ok(Exit::Done)

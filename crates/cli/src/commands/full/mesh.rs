@@ -19,7 +19,7 @@ pub(crate) fn take_mesh(options: &mut Options) -> Result<(), Failure> {
         None if name.starts_with("mesh") && !options.exists(&name) => {
             return Err(Failure::unreadable(&name, NO_MESH));
         }
-        None => match options.file("machine")? {
+        None => match options.machine_file()? {
             Some(file) => file.text().unwrap_or_default().to_owned(),
             None => return Ok(()),
         },

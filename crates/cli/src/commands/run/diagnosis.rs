@@ -9,7 +9,8 @@ use chipless_sim::{Nonfinite, Timeline, origin};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Outputs that have a reference: those with a file `NAME.npy` in a directory, as `--output-dir` names it, or the one that a file is for.
+/// Outputs that have a reference: those with a file in a directory, `NAME.npy` as `--output-dir` names it, `output_NAME.npy` or `output_N.npy`; or the one that a
+/// file is for.
 fn references<'p>(
     program: &'p Program<'_>,
     path: &Path,
@@ -17,18 +18,28 @@ fn references<'p>(
     let ports = &program.interface.outputs;
     let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
     if path.is_dir() {
-        let mut file_names = Names::default();
+        let (mut plain, mut prefixed) = (Names::default(), Names::default());
         let named: Vec<_> = ports
             .iter()
-            .map(|port| (port, file_names.npy(path, &port.name)))
+            .enumerate()
+            .map(|(number, port)| {
+                let files = [
+                    plain.npy(path, &port.name),
+                    prefixed.npy(path, &format!("output_{}", port.name)),
+                    path.join(format!("output_{number}.npy")),
+                ];
+                (port, files)
+            })
             .collect();
         let found: Vec<_> = named
             .iter()
-            .filter(|(_, file)| file.exists())
-            .cloned()
+            .filter_map(|(port, files)| {
+                Some((*port, files.iter().find(|file| file.exists())?.clone()))
+            })
             .collect();
         if found.is_empty() {
-            let files = named.iter().filter_map(|(_, file)| file.file_name());
+            let files = named.iter().flat_map(|(_, files)| files);
+            let files = files.filter_map(|file| file.file_name());
             let files: Vec<_> = files.map(OsStr::to_string_lossy).collect();
             let text = format!("expected {}, found none", files.join(" or "));
             return Err(Failure::unreadable(path.display(), text));
@@ -39,9 +50,17 @@ fn references<'p>(
         .file_stem()
         .and_then(|stem| stem.to_str())
         .unwrap_or_default();
-    let port = ports
-        .iter()
-        .find(|port| port.name == stem)
+    let prefixed = stem.strip_prefix("output_").unwrap_or(stem);
+    let named = |name: &str| ports.iter().find(|port| port.name == name);
+    let numbered = || {
+        prefixed
+            .parse()
+            .ok()
+            .and_then(|number: usize| ports.get(number))
+    };
+    let port = named(stem)
+        .or_else(|| named(prefixed))
+        .or_else(numbered)
         .or(match &ports[..] {
             [only] => Some(only),
             _ => None,

@@ -7,8 +7,10 @@ use chipless_model::{Finding, Node, Time};
 use chipless_report::attribution::Attribution;
 use chipless_report::schedule_trace::Compared;
 use chipless_report::summary::{Budgeted, Run};
+use chipless_report::why::{self, ModelNode};
 use chipless_sim::{Order, Timeline};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// A machine parameter limits a run that is so many times as fast with twice of it.
 const LIMITS: f64 = 1.05;
@@ -27,6 +29,19 @@ impl<'p> Session<'_, 'p> {
     pub(super) fn attribution(&self, timeline: &Timeline) -> &Attribution {
         let apart = || Attribution::of(self.program, timeline);
         self.attribution.get_or_init(apart)
+    }
+
+    /// The nodes of the model that was given, by the layers that come from them.
+    fn nodes<'r>(&'r self, timeline: &Timeline) -> BTreeMap<&'r str, ModelNode<'r>> {
+        let Some(nodes) = self.document.capabilities().names_nodes else {
+            return BTreeMap::new();
+        };
+        let layers = why::layers(self.program, self.attribution(timeline));
+        let node = |layer: why::Layer<'r>| {
+            let (name, operation) = nodes.node(layer.layer)?;
+            Some((layer.layer, ModelNode { name, operation }))
+        };
+        layers.into_iter().filter_map(node).collect()
     }
 
     /// The run beside the compiler's schedule, where that was given.
@@ -142,6 +157,7 @@ impl<'p> Session<'_, 'p> {
             is_timed: self.arguments.order == Order::Timed,
             outputs: outcomes.written,
             attribution: Cow::Borrowed(self.attribution(timeline)),
+            nodes: self.nodes(timeline),
             what_if,
             ranking,
             faster,
