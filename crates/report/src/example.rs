@@ -311,7 +311,7 @@ pub(crate) fn run<'r, 'a>(program: &'r Program<'a>, timeline: &'r Timeline) -> R
         is_timed: true,
         outputs: vec![],
         attribution: Cow::Owned(Attribution::of(program, timeline)),
-        nodes: Default::default(),
+        nodes: std::collections::BTreeMap::default(),
         what_if: None,
         ranking: None,
         faster: None,

@@ -179,7 +179,10 @@ fn a_program_on_another_generation_says_so() {
 fn machines_say_a_source_once_and_can_be_searched() {
     let all = done(&["machine", "npu"]);
     let lines: Vec<&str> = all.lines().collect();
-    let source = |line: &str| line.splitn(2, "cost model: ").nth(1).map(str::to_owned);
+    let source = |line: &str| {
+        line.split_once("cost model: ")
+            .map(|(_, source)| source.to_owned())
+    };
     let repeated = lines
         .windows(2)
         .find(|pair| source(pair[0]).is_some() && source(pair[0]) == source(pair[1]));
