@@ -264,11 +264,9 @@ fn tried(
             continue;
         }
         match &mut best {
-            Some(best) if is_mended => {
-                if new.is_best() {
-                    best.other = Some(new.text);
-                    break;
-                }
+            Some(best) if is_mended && new.is_best() => {
+                best.other = Some(new.text);
+                break;
             }
             known if known.as_ref().is_none_or(|known| new.rank() < known.rank()) => {
                 of_best = Some(kind);
