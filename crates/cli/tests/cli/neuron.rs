@@ -81,16 +81,32 @@ fn advice_shows_the_line_that_it_changes() {
     std::fs::write(&path, &broken).unwrap();
     let (status, said, _) = run(&["check", &path]);
     assert_eq!(status, 1, "{said}");
+    let race = said.split("\n\n").next().unwrap();
     assert!(
-        said.contains("--- sg00.act[1] waits for sg00 $S[6] ≥ 1; signals sg00 $S[4]"),
+        race.contains("--- sg00.dve[0] has no waits beyond its queue order; signals sg00 $S[6]")
+            && race.contains("^ sg00.qSPDynamicHW[0] waits for sg00.qSPDynamicHW started (by sg00.sp[0]); signals sg00 $S[8]")
+            && race.contains("help: Let sg00.dve[0] wait for sg00 $S[8] ≥ 16."),
         "{said}"
     );
+    // The help changes a task of the finding: each of the two lines stands there once.
+    assert!(
+        race.contains(&format!("p.asm:{line}:1")) && race.matches("p.asm:").count() == 2,
+        "{said}"
+    );
+    // The activation waits for the transfer in place of the reduction: an instruction in front of it has to wait for that.
+    let other = broken.replace(" $S[6]>=1 $S[4]++", " $S[8]>=16 $S[4]++");
+    let line = text
+        .lines()
+        .position(|line| line == "ACTIVATION_TABLE_LOAD");
+    let line = line.unwrap() + 1;
+    std::fs::write(&path, &other).unwrap();
+    let (_, said, _) = run(&["check", &path]);
     assert!(
         said.contains(&format!("p.asm:{line}:1"))
-            && said.contains("sg00.dve[0] is what the help changes"),
+            && said.contains("--- sg00.act[0] is what the help changes")
+            && said.contains("help: Let sg00.act[0] wait for sg00 $S[6] ≥ 1."),
         "{said}"
     );
-    assert!(said.contains("help: Let sg00.dve[0] wait for sg00 $S[8] ≥ 16."));
     std::fs::write(&path, &text).unwrap();
     assert_eq!(done(&["check", &path]), format!("{path}: clean\n"));
 }
