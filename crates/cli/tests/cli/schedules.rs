@@ -259,3 +259,26 @@ fn images_of_a_shape_are_told() {
     assert_eq!(code, 0, "{err}");
     assert!(out.contains(" layers, 4 images ("), "{out}");
 }
+
+/// What a run would refuse of any weights, a check without weights finds.
+#[test]
+fn more_channels_than_the_layer_has_are_found_without_weights() {
+    let folder = "fixtures/gemini/four_cores";
+    let text = std::fs::read_to_string(crate::support::root().join(folder).join("schedule.json"));
+    let mut schedule: Value = serde_json::from_str(&text.unwrap()).unwrap();
+    let transfer = &mut schedule["-1"]["out"][0];
+    let channel = transfer["size"].as_u64().unwrap() / 8;
+    transfer["upper"][1] = 8.into();
+    transfer["size"] = (channel * 9).into();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("s.json");
+    std::fs::write(&path, schedule.to_string()).unwrap();
+    let network = format!("{folder}/network.json");
+    let (code, said, _) = run(&["check", path.to_str().unwrap(), "--network", &network]);
+    assert!(
+        code == 1
+            && said.contains("gemini-weights-do-not-fit")
+            && said.contains("expected output channels up to 8, found 9"),
+        "{said}"
+    );
+}

@@ -30,7 +30,7 @@ use crate::network::Network;
 use crate::read::Error;
 use crate::rules::lowering::DATA;
 use crate::rules::reading::LIMIT;
-use crate::schedule::Schedule;
+use crate::schedule::{Dialect, Schedule};
 use crate::traffic::Mesh;
 use builder::Builder;
 use chipless_model::{Limits, Place, Program, TaskId};
@@ -102,7 +102,7 @@ pub fn lower<'p>(
             .ok()
     };
     let mut weights = |out: usize| {
-        let (network, given) = (network?, data.weights?);
+        let network = network?;
         let out = &schedule.dram_out[out];
         let layer = out
             .destinations
@@ -113,6 +113,17 @@ pub fn lower<'p>(
         let operation = operations.of(network, layer);
         // Where there is no operation, the tiles of the layer will say why.
         let operation = operation.as_ref().as_ref().ok()?;
+        let refuse = |why: String| {
+            let finding = DATA.at(Place::file().at(format!("layer {layer}")), why);
+            wrong.borrow_mut().push(finding);
+        };
+        let Some(given) = data.weights else {
+            // What fits no weights of the layer needs none to be found.
+            if schedule.dialect == Dialect::Spec {
+                pack::misfit(out, layer, operation, is_packed).map(refuse);
+            }
+            return None;
+        };
         let arrays = match given {
             WeightData::Given(arrays) => arrays
                 .get(layer)
@@ -128,12 +139,7 @@ pub fn lower<'p>(
             }
             pack::pack(out, layer, operation, arrays, is_packed)
         });
-        packed
-            .map_err(|why| {
-                let finding = DATA.at(Place::file().at(format!("layer {layer}")), why);
-                wrong.borrow_mut().push(finding);
-            })
-            .ok()
+        packed.map_err(refuse).ok()
     };
     let dram = dram::Dram::new(
         &plan,

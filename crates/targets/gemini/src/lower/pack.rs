@@ -155,6 +155,51 @@ pub(crate) fn parameters(operation: &Operation, arrays: &Arrays) -> Parameters {
         .collect()
 }
 
+/// Why a transfer cannot bring weights of this layer, whatever these are; `None` where it can.
+pub(crate) fn misfit(
+    out: &DramOut,
+    layer: &str,
+    operation: &Operation,
+    is_packed: bool,
+) -> Option<String> {
+    let (Kind::Convolution { weight, .. }, Some(row)) =
+        (&operation.kind, Row::of_operation(operation, is_packed))
+    else {
+        return Some(format!(
+            "layer `{layer}` ({}) has no weights, and transfer {} brings some",
+            operation.name, out.transfer
+        ));
+    };
+    if is_packed && weight.bits() > 8 {
+        return Some(format!(
+            "the schedule was converted from a dialect that counts a byte for each element, layer `{layer}` has weights of {weight}"
+        ));
+    }
+    let (first, count) = (u64::from(out.bounds.lower[1]), out.bounds.shape()[1]);
+    let (end, total) = (first.saturating_add(count), u64::from(operation.channels));
+    if end > total {
+        return Some(format!(
+            "layer `{layer}`: expected output channels up to {total}, found {end}"
+        ));
+    }
+    let sizes = operation.kernel.map(u64::from).into_iter();
+    let each = sizes
+        .chain([row.channels as u64])
+        .try_fold(row.size as u64, u64::checked_mul)
+        .and_then(|bytes| bytes.checked_add(row.parameters as u64));
+    let Some(row) = each else {
+        return Some(format!(
+            "the weights of an output channel of layer `{layer}` have more than 2^64 bytes"
+        ));
+    };
+    (row.checked_mul(count) != Some(out.size)).then(|| {
+        format!(
+            "transfer {} has {} bytes of weights, layer `{layer}` has {row} for each of its {total} output channels",
+            out.transfer, out.size
+        )
+    })
+}
+
 /// The bytes of a transfer of weights.
 ///
 /// # Errors
@@ -166,32 +211,11 @@ pub(crate) fn pack(
     arrays: &Arrays,
     is_packed: bool,
 ) -> Result<Vec<u8>, String> {
-    if !matches!(operation.kind, Kind::Convolution { .. }) {
-        return Err(format!(
-            "layer `{layer}` ({}) has no weights, and transfer {} brings some",
-            operation.name, out.transfer
-        ));
+    if let Some(why) = misfit(out, layer, operation, is_packed) {
+        return Err(why);
     }
     let (first, count) = (out.bounds.lower[1] as usize, out.bounds.shape()[1] as usize);
-    if let (Kind::Convolution { weight, .. }, true) = (&operation.kind, is_packed)
-        && weight.bits() > 8
-    {
-        return Err(format!(
-            "the schedule was converted from a dialect that counts a byte for each element, layer `{layer}` has weights of {weight}"
-        ));
-    }
-    let packed = channels(layer, operation, arrays, first..first + count, is_packed)?;
-    if packed.len() as u64 != out.size {
-        let message = format!(
-            "transfer {} has {} bytes of weights, layer `{layer}` has {} for each of its {} output channels",
-            out.transfer,
-            out.size,
-            packed.len() / count.max(1),
-            operation.channels
-        );
-        return Err(message);
-    }
-    Ok(packed)
+    channels(layer, operation, arrays, first..first + count, is_packed)
 }
 
 /// The weights of some output channels of a convolution, one channel after another.
