@@ -106,7 +106,7 @@ impl<'r> Run<'r, '_> {
         let marks: Vec<String> = longest.iter().map(Alike::mark).collect();
         let counts = marks.iter().any(|mark| mark.len() > 1);
         let note = if counts {
-            "estimated; * lies on the critical path, 2* of those alike two do"
+            "estimated; * lies on the critical path; 2*: two of those alike do"
         } else {
             "estimated; * lies on the critical path"
         };
