@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 /// Characters of a file name that comes from a program.
 const NAME_LIMIT: usize = 200;
 /// Name of a file that is begun in a directory to see whether it takes one, and never finished.
+#[cfg(feature = "full")]
 const TRIED: &str = ".chipless-begun";
 
 /// Files that have been opened: an output must not replace them.
@@ -71,6 +72,7 @@ pub(crate) fn rewrite(path: &Path, parts: &[&[u8]]) -> Result<(), Failure> {
 }
 
 /// Whether a file of this name can be written: asked before long work, so that its result is not lost.
+#[cfg(feature = "full")]
 pub(crate) fn can_write(path: &Path) -> Result<(), Failure> {
     // A pipe or a device is opened once, by what writes it: whoever reads it would take this for its end.
     let metadata = fs::metadata(path);
@@ -82,6 +84,7 @@ pub(crate) fn can_write(path: &Path) -> Result<(), Failure> {
 }
 
 /// Whether a directory is there or can be made, and takes files.
+#[cfg(feature = "full")]
 pub(crate) fn can_fill(directory: &Path) -> Result<(), Failure> {
     let there = directory.ancestors().find(|path| path.exists());
     let begun = disk::Growing::create(&there.unwrap_or(Path::new("")).join(TRIED));
@@ -190,6 +193,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "full")]
     fn whether_something_can_be_written_is_known_before() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("there");

@@ -260,21 +260,44 @@ fn images_of_a_shape_are_told() {
     assert!(out.contains(" layers, 4 images ("), "{out}");
 }
 
+/// Gives every box of a transfer one output channel more.
+fn widen(value: &mut Value, transfer: &Value, upper: &Value) {
+    match value {
+        Value::Object(fields) => {
+            let of = fields.get("transfer_id");
+            let is_it = of.is_some_and(|of| of == transfer || of[0] == *transfer);
+            if is_it && fields.get("upper") == Some(upper) {
+                let channels = upper[1].as_u64().unwrap() + 1;
+                fields["upper"][1] = channels.into();
+            }
+            fields
+                .values_mut()
+                .for_each(|value| widen(value, transfer, upper));
+        }
+        Value::Array(values) => values
+            .iter_mut()
+            .for_each(|value| widen(value, transfer, upper)),
+        _ => {}
+    }
+}
+
 /// What a run would refuse of any weights, a check without weights finds.
 #[test]
 fn more_channels_than_the_layer_has_are_found_without_weights() {
-    let folder = "fixtures/gemini/four_cores";
-    let text = std::fs::read_to_string(crate::support::root().join(folder).join("schedule.json"));
-    let mut schedule: Value = serde_json::from_str(&text.unwrap()).unwrap();
-    let transfer = &mut schedule["-1"]["out"][0];
-    let channel = transfer["size"].as_u64().unwrap() / 8;
-    transfer["upper"][1] = 8.into();
-    transfer["size"] = (channel * 9).into();
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("s.json");
+    let made = Made::with(&["--dialect", "set"]);
+    let path = made.directory.path().join("spec.json");
+    let spec = path.to_str().unwrap();
+    let network = &made.network;
+    done(&["convert", &made.schedule, "--network", network, "-o", spec]);
+    let mut schedule: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let transfers = schedule["-1"]["out"].as_array().unwrap();
+    let weight = transfers.iter().find(|out| out["type"] == "weight");
+    let (transfer, upper) = weight
+        .map(|out| (out["transfer_id"].clone(), out["upper"].clone()))
+        .unwrap();
+    widen(&mut schedule, &transfer, &upper);
     std::fs::write(&path, schedule.to_string()).unwrap();
-    let network = format!("{folder}/network.json");
-    let (code, said, _) = run(&["check", path.to_str().unwrap(), "--network", &network]);
+    let (code, said, _) = run(&["check", spec, "--network", network]);
     assert!(
         code == 1
             && said.contains("gemini-weights-do-not-fit")
