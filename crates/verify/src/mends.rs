@@ -515,7 +515,9 @@ fn after(program: &Program<'_>, raises: &[Raise], giver: TaskId, taker: TaskId) 
     let own = raises
         .iter()
         .filter(|raise| raise.task >= giver && program.tasks[raise.task].queue == queue);
-    let mut given: Vec<&Raise> = own.take(LATER).collect();
+    let mut given: Vec<&Raise> = own.collect();
+    given.sort_by_key(|raise| raise.task);
+    given.truncate(LATER);
     given.sort_by_key(|raise| (raise.is_awaited, raise.task));
     let forgotten = raises.iter().filter(|raise| {
         !raise.is_awaited
@@ -533,11 +535,12 @@ fn after(program: &Program<'_>, raises: &[Raise], giver: TaskId, taker: TaskId) 
     });
     let mut changes: Vec<Change> = early.collect();
     for raise in given {
-        changes.extend(
-            takers
-                .iter()
-                .filter_map(|taker| wait(program, *taker, raise)),
-        );
+        // Who waits for too little of a counter is nearer than who waits for nothing.
+        let waits = |taker: &TaskId| program.waits(*taker).iter().any(|of| of.sync == raise.sync);
+        let (known, new): (Vec<TaskId>, Vec<TaskId>) =
+            takers.iter().partition(|taker| waits(taker));
+        let all = known.into_iter().chain(new);
+        changes.extend(all.filter_map(|taker| wait(program, taker, raise)));
     }
     let is_quiet = program.signals(giver).is_empty();
     for taker in takers {

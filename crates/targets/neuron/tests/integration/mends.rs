@@ -251,6 +251,28 @@ fn a_race_names_the_first_task_that_comes_too_early() {
     assert_eq!(found.len(), 2);
 }
 
+/// A transfer raises its semaphore once for each ring; fifteen of sixteen are a part of its bytes.
+#[test]
+fn a_wait_for_a_part_of_a_transfer_is_to_wait_for_all() {
+    for (name, task, semaphore) in [
+        ("mixture_of_experts", "sg00.dve[0]", "$S[9]"),
+        ("vector_stream", "sg00.dve[1]", "$S[8]"),
+    ] {
+        let whole = format!("{semaphore}>=16");
+        let text = fixture(name).replacen(&whole, &format!("{semaphore}>=15"), 1);
+        let found = findings(&text);
+        let expected = format!(
+            "Let {task} wait for sg00 {semaphore} ≥ 16 instead of ≥ 15. With that, no error is left."
+        );
+        assert_eq!(found[0].hint.as_deref(), Some(&*expected), "{name}");
+        assert_eq!(
+            followed(&text, &expected),
+            fixture(name).trim_end(),
+            "{name}"
+        );
+    }
+}
+
 #[test]
 fn a_signal_that_comes_too_early_is_to_come_later() {
     let text = fixture("matmul_five_engines").replacen("$S[5]++@complete", "$S[5]++@read", 1);
