@@ -1,7 +1,7 @@
 //! Tensors as `.npy` files.
 //!
-//! Bytes go to the program as they stand in the file. Types that numpy does not have travel as the array libraries write them: `bfloat16` as `V2` or `u2`, the 8-bit floats as `V1`, `f1` or
-//! `u1`, types of less than a byte unpacked, an element a byte.
+//! Bytes go to the program as they stand in the file. Types that numpy does not have travel as the array libraries write them: `bfloat16` as
+//! `V2` or `u2`, the 8-bit floats as `V1`, `f1` or `u1`, types of less than a byte unpacked, an element a byte.
 
 mod header;
 mod misfit;

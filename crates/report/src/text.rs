@@ -222,14 +222,12 @@ impl<'a> Texts<'a> {
         let title = level.primary_title(message.as_ref()).id(finding.rule.code);
         let mut group = Group::with_title(title);
         for (number, (excerpt, labels)) in places.into_iter().enumerate() {
-            let kinds = [if number == 0 {
+            let first = if number == 0 {
                 AnnotationKind::Primary
             } else {
                 AnnotationKind::Context
-            }];
-            let kinds = kinds
-                .into_iter()
-                .chain(std::iter::repeat(AnnotationKind::Context));
+            };
+            let kinds = std::iter::once(first).chain(std::iter::repeat(AnnotationKind::Context));
             let span = excerpt.span;
             let annotations = labels.into_iter().zip(kinds).map(|(label, kind)| {
                 kind.span(span.clone())

@@ -1,7 +1,6 @@
 //! `chipless check`
 
-use super::Opened;
-use super::full;
+use super::{Opened, full};
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
 use crate::gather::Gathered;

@@ -305,3 +305,58 @@ fn more_channels_than_the_layer_has_are_found_without_weights() {
         "{said}"
     );
 }
+
+#[test]
+fn a_schedule_says_which_latency_counts_and_how_it_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (schedule, network, weights) = (path("s.json"), path("n.json"), path("w"));
+    let arguments = [
+        "schedule",
+        "fixtures/schedule/small.onnx",
+        "--machine",
+        "mesh2x2",
+        "-o",
+        &schedule,
+        "--network-out",
+        &network,
+        "--weights-out",
+        &weights,
+        "--seconds",
+        "4",
+    ];
+    let (code, out, err) = run(&arguments);
+    assert_eq!(code, 0, "{err}");
+    // The best so far never becomes worse, by either measure.
+    let figures = |from: &str, to: &str| -> Vec<f64> {
+        let lines = err.lines().filter(|line| line.contains("best so far"));
+        let between = |line: &str| {
+            let (before, _) = line.split_once(to)?;
+            before.rsplit_once(from)?.1.trim().parse().ok()
+        };
+        lines.filter_map(between).collect()
+    };
+    let of_model = figures("so far ", " pJ cycles in SET");
+    let of_replay = figures("bound), ", " by the replay");
+    assert!(!of_model.is_empty(), "{err}");
+    for figures in [&of_model, &of_replay] {
+        assert!(figures.is_sorted_by(|a, b| a >= b), "{err}");
+    }
+    // The latency that counts is that of the run that it proposes.
+    let command = out
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("chipless "));
+    let command: Vec<&str> = command
+        .unwrap_or_else(|| panic!("{out}"))
+        .split(' ')
+        .collect();
+    let report: Value = serde_json::from_str(&done(&[&command[..], &["--json"]].concat())).unwrap();
+    let cycles = format!("{} cycles", report["latency_cycles"]);
+    let replay = out
+        .lines()
+        .find(|line| line.contains("the result: as `run` times it"));
+    assert!(
+        replay.is_some_and(|line| line.contains(&cycles)),
+        "{cycles}: {out}"
+    );
+}
