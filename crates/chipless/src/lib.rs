@@ -79,7 +79,7 @@ pub use options::{Bytes, COMMON, Data, Files, Input, OptionKind, OptionSpec, Opt
 pub use policy::{Policy, rule};
 pub use run::{
     Finished, Give, fill, fill_watched, findings_note, no_room, output, random_note,
-    random_order_note, remarked, run, stopped, unproven,
+    random_order_note, remarked, run, stopped, unproven, unproven_note,
 };
 pub use target::{Document, Lowered, Package, Parts, Picture, Source, Target};
 pub use targets::spu::{rule_set, with_runner, with_watched_runner};

@@ -123,9 +123,40 @@ pub fn unproven(program: &Program<'_>, below: Grade) -> Vec<String> {
     }
     let line = |(rule, (n, first))| {
         let first = program.task_name(first);
-        format!("unproven: {rule} ({}, first {first})", count(n, "task"))
+        format!("{rule} ({}, first {first})", count(n, "task"))
     };
     rules.into_iter().map(line).collect()
+}
+
+/// Rules without a proof that a note names.
+const NAMED: usize = 3;
+
+/// What numbers rest on that no compiled program has proven, in one sentence.
+pub fn unproven_note(program: &Program<'_>) -> Option<String> {
+    let rules = unproven(program, Grade::Proven);
+    match &*rules {
+        [] => None,
+        [only] => Some(format!("no compiled program has confirmed this: {only}")),
+        _ => {
+            let name = |rule: &String| {
+                let (name, _) = rule.split_once(": ").unwrap_or((rule, ""));
+                name.to_owned()
+            };
+            let mut names: Vec<String> = rules.iter().map(name).collect();
+            names.dedup();
+            let others = names.len().saturating_sub(NAMED);
+            names.truncate(NAMED);
+            let others = match others {
+                0 => String::new(),
+                others => format!(" and {others} more"),
+            };
+            Some(format!(
+                "no compiled program has confirmed {} that the outputs rest on: {}{others} (--evidence proven lists them)",
+                count(rules.len(), "rule"),
+                names.join(", ")
+            ))
+        }
+    }
 }
 
 /// What kernels saw in the data of a run, a finding for each rule: at the first task, with the number of tasks.
@@ -211,7 +242,7 @@ pub(crate) fn execute<'a>(
     let outputs = outputs(program, storage)?;
     let mut notes = Vec::new();
     notes.extend(random_note(&random, seed));
-    notes.extend(unproven(program, Grade::Proven));
+    notes.extend(unproven_note(program));
     notes.extend(general_notes(document, lowered));
     if let Order::Random(seed) = order {
         notes.push(random_order_note(seed));

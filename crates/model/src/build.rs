@@ -177,6 +177,11 @@ impl<'a> Builder<'a> {
         self.program.signals.reserve(tasks);
     }
 
+    /// The number that the next task of a queue will have among those of its queue.
+    pub fn next_index(&self, queue: QueueId) -> u32 {
+        self.counts.get(queue).copied().unwrap_or_default()
+    }
+
     /// Adds a task. It runs when its piece is released.
     pub fn task(&mut self, task: NewTask<'_>) -> Result<TaskId, BuildError> {
         let program = &mut self.program;

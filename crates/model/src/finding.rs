@@ -49,6 +49,16 @@ impl Class {
             Class::Departure => "departure",
         }
     }
+
+    /// In a sentence about a rule.
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Class::Fault => "about the program itself (class fault)",
+            Class::Unsupported => "about what Chipless lacks (class unsupported)",
+            Class::Limit => "about a limit that you may raise (class limit)",
+            Class::Departure => "about what compilers are not known to write (class departure)",
+        }
+    }
 }
 
 /// What a rule rests on. The rule's `source` names the document.

@@ -23,7 +23,7 @@ pub fn rule(rule: &Rule, paint: Paint) -> String {
     let _ = writeln!(
         out,
         "{}; it rests on {}",
-        rule.class.name(),
+        rule.class.phrase(),
         rule.evidence.name()
     );
     for (title, text) in [

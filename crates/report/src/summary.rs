@@ -167,7 +167,7 @@ impl Run<'_, '_> {
         self.longest_text(out, paint, width);
         self.waited_text(out, paint);
         if !self.facts.is_empty() {
-            let note = paint.dim("cycles and energies estimated");
+            let note = paint.dim("times, cycles and energies are estimated");
             let _ = writeln!(out, "\n{}  {note}", paint.strong("facts"));
             out.push_str(&facts::text(&self.facts, paint));
         }
@@ -274,7 +274,13 @@ impl Run<'_, '_> {
             format!("{}, estimated", count(critical.tasks.count(), "task")),
         );
         let _ = writeln!(out, "\n{title}  {}", paint.dim(tasks));
-        let names = widest(critical.by_queue.iter().map(|row| row.queue));
+        // The start of an inference, for example: more than 0.0 % of the run.
+        let least = self.timeline.end.ns() / 2000.0;
+        let mut parts = critical.by_engine.iter();
+        let between = parts.find(|part| part.engine == why::BETWEEN && part.ns >= least);
+        let between = between.map(|part| (format!("({})", part.engine), Time::from_ns(part.ns)));
+        let queues = critical.by_queue.iter().map(|row| row.queue);
+        let names = widest(queues.chain(between.iter().map(|(name, _)| &**name)));
         let room = width.saturating_sub(names + 26).max(OPERATIONS);
         for row in critical.by_queue.iter().take(longest::LONGEST) {
             let time = Time::from_ns(row.ns);
@@ -286,6 +292,10 @@ impl Run<'_, '_> {
                 paint.operation(operations)
             );
             let _ = writeln!(out, "{}", line.trim_end());
+        }
+        if let Some((name, time)) = between {
+            let part = share(time, self.timeline.end);
+            let _ = writeln!(out, "  {name:names$}  {time:>9}  {part:>7}");
         }
         let rest = critical.by_queue.iter().skip(longest::LONGEST);
         let further = rest.clone().count();
@@ -328,7 +338,7 @@ impl Run<'_, '_> {
     /// The run with other figures of the machine.
     fn changes_text(&self, out: &mut String, paint: Paint) {
         if let Some(changes) = &self.what_if {
-            let note = "estimated; tasks and their order stay as compiled";
+            let note = "estimated; tasks and their order stay as compiled: compiling again may gain more or less";
             let (title, note) = (paint.strong("what if"), paint.dim(note));
             let _ = writeln!(out, "\n{title}  {note}");
             let names = widest(changes.iter().map(|change| &*change.change));
@@ -344,10 +354,10 @@ impl Run<'_, '_> {
                 let was = was
                     .as_ref()
                     .map(|was| format!("was {}", quantity(change, was)));
-                // Nobody can make a layer cost nothing: what is left is what mending it can give at most.
+                // Nobody can make a layer cost nothing; who compiles without it also gets other layers around it.
                 let bound = change
                     .starts_with("without=")
-                    .then(|| "a bound: if it cost nothing".to_owned());
+                    .then(|| "if it cost nothing and all else stayed".to_owned());
                 let was = was
                     .or_else(|| how.clone())
                     .or(bound)

@@ -40,6 +40,9 @@ impl fmt::Display for ModelNode<'_> {
     }
 }
 
+/// What is of the run and of none of its tasks: the start of an inference, waits for signals that take their time.
+pub const BETWEEN: &str = "between tasks";
+
 /// The critical path.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Critical<'r> {
@@ -324,7 +327,7 @@ fn by_engine(program: &Program<'_>, sums: &IndexVec<QueueId, Time>, end: Time) -
         .iter_enumerated()
         .map(|(queue, sum)| (engine(&program.queues[queue].name), *sum));
     let covered = sums.iter().fold(Time::ZERO, |all, sum| all + *sum);
-    let between = ("between tasks".to_owned(), end.saturating_sub(covered));
+    let between = (BETWEEN.to_owned(), end.saturating_sub(covered));
     let mut engines: Vec<(String, Time)> = Vec::new();
     for (engine, time) in of_queues.chain([between]) {
         match engines.iter_mut().find(|(known, _)| *known == engine) {

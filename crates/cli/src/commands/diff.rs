@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     seed: u64,
     /// Set an option for B only.
     ///
-    /// Repeatable. Examples: --other map=b.json, --other set=clock.dpu=2x
+    /// Repeatable. A machine or a change of one implies --time. Examples: --other map=b.json, --other machine=npu5, --other set=clock.dpu=2x
     #[arg(long, value_name = "NAME=VALUE")]
     other: Vec<String>,
     #[command(flatten)]
@@ -62,6 +62,7 @@ Examples:
   chipless diff old.blob new.blob
   chipless diff old.blob new.blob --time       which layers became slower, and why
   chipless diff old.blob new.blob --max-regression 3%   for CI: exit 1 if slower by more
+  chipless diff model.blob model.blob --other machine=npu5   one program on two machines
   chipless diff old.neff new.neff --values     the first task with other numbers
   chipless diff a.dfg b.dfg --map a.json --other map=b.json
   chipless diff a.yaml b.yaml                  two IOSpecs
@@ -128,6 +129,9 @@ fn regression(names: &[String; 2], difference: &Difference, most: f64) -> Exit {
     Exit::Wrong
 }
 
+/// Options that change nothing but times.
+const TIMING: [&str; 3] = ["machine", "set", "calibration"];
+
 /// Refuses what this command has no option for, with the options that it has.
 fn refuse_other(name: &str) -> Result<(), Failure> {
     let own = chipless::options();
@@ -157,6 +161,7 @@ fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
     options.data.computes = arguments.values;
     options.data.seed = arguments.seed;
     let mut others = options.clone();
+    let mut times = arguments.time || arguments.max_regression.is_some();
     for option in &arguments.other {
         let (name, value) = option.split_once('=').ok_or_else(|| {
             let text = format!("expected NAME=VALUE, found \"{option}\"");
@@ -164,6 +169,7 @@ fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
         })?;
         refuse_other(name)?;
         others.set(name, value)?;
+        times |= TIMING.contains(&name);
     }
     let (first, second) = (
         Opened::open(&arguments.first)?,
@@ -174,7 +180,7 @@ fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
         second.expect(target, &format!("a second file of target {target}"))?;
     }
     let wanted = Wanted {
-        time: arguments.time || arguments.max_regression.is_some(),
+        time: times,
         values: arguments.values.then_some(arguments.seed),
     };
     first.with_document(&options, |a| {

@@ -509,7 +509,7 @@ impl<'p> Session<'_, 'p> {
         }
         let mut notes = dumped;
         notes.extend(chipless::random_note(&random, seed));
-        notes.extend(chipless::unproven(self.program, Grade::Proven));
+        notes.extend(chipless::unproven_note(self.program));
         notes.extend(self.notes());
         let values = self
             .arguments

@@ -122,6 +122,11 @@ impl Difference {
                 paint.dim(layer.why)
             )
         });
+        if let Some(others) = changed.get(LINES..).filter(|others| !others.is_empty()) {
+            let sum = others.iter().map(|layer| layer.contribution_ns).sum();
+            let text = format!("{:>10}  these others together", signed(sum));
+            let _ = writeln!(out, "  {}", paint.dim(text));
+        }
         list(out, paint, "machine", &time.machine, |figure| {
             let unit = match &*figure.unit {
                 "1" | "" => String::new(),
@@ -183,6 +188,10 @@ fn list<T>(
     }
     if entries.len() > LINES {
         let rest = count(entries.len() - LINES, "other");
-        let _ = writeln!(out, "  {}", paint.dim(format_args!("and {rest}")));
+        let _ = writeln!(
+            out,
+            "  {}",
+            paint.dim(format_args!("and {rest}: --json has all"))
+        );
     }
 }

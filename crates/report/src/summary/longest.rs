@@ -5,7 +5,7 @@ use crate::bars::{cut, widest};
 use crate::lanes::pieces;
 use crate::style::{Paint, clean, share};
 use crate::uses::Uses;
-use chipless_model::{QueueId, SyncId, TaskId, Time};
+use chipless_model::{Program, QueueId, SyncId, TaskId, Time};
 use chipless_sim::State;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -43,6 +43,7 @@ impl Alike<'_> {
 struct Waited {
     queues: Vec<QueueId>,
     sync: SyncId,
+    /// The mean of the queue's servers.
     total: Time,
     times: usize,
     /// The longest of these waits, whose it is, and who ended it.
@@ -106,9 +107,9 @@ impl<'r> Run<'r, '_> {
         let marks: Vec<String> = longest.iter().map(Alike::mark).collect();
         let counts = marks.iter().any(|mark| mark.len() > 1);
         let note = if counts {
-            "estimated; * lies on the critical path; 2*: two of those alike do"
+            "estimated; * is on the critical path; N*: N of those alike are"
         } else {
-            "estimated; * lies on the critical path"
+            "estimated; * is on the critical path"
         };
         let mark_column = widest(marks.iter().map(String::as_str)).max(1);
         let (title, note) = (paint.strong("longest tasks"), paint.dim(note));
@@ -181,7 +182,12 @@ impl<'r> Run<'r, '_> {
                 (waited.longest, waited.waiter, waited.by) = (time, task, stall.by);
             }
         }
-        let mut waited: Vec<Waited> = waits.into_values().collect();
+        // Units that work side by side wait side by side: the mean of them is a part of the run.
+        let mean = |w: Waited| Waited {
+            total: Time(w.total.0 / u64::from(units(program, w.queues[0]))),
+            ..w
+        };
+        let mut waited: Vec<Waited> = waits.into_values().map(mean).collect();
         let alike = |w: &Waited| (std::cmp::Reverse(w.total), w.sync, w.by, w.times, w.longest);
         waited.sort_by_key(alike);
         waited.dedup_by(|next, kept| {
@@ -203,7 +209,8 @@ impl<'r> Run<'r, '_> {
         if waited.is_empty() {
             return;
         }
-        let note = "estimated; of each queue, also beside the critical path";
+        let note =
+            "estimated; of each queue (the mean of its units), also beside the critical path";
         let (title, note) = (paint.strong("longest waits"), paint.dim(note));
         let _ = writeln!(out, "\n{title}  {note}");
         let queues: Vec<String> = waited
@@ -224,37 +231,36 @@ impl<'r> Run<'r, '_> {
         let uses = (!program.configurations.is_empty()).then(|| Uses::of(program, Some(timeline)));
         for (w, queues) in waited.iter().zip(&queues) {
             let sync = &program.syncs[w.sync].name;
-            // Of units that work side by side, each waits for its own part of the run.
-            let units = w
-                .queues
-                .first()
-                .map_or(1, |queue| program.queues[*queue].servers);
-            let whole = Time(timeline.end.0.saturating_mul(units.into()));
             let _ = write!(
                 out,
                 "  {queues:names$}  {:>9}  {:>7}  for {sync:syncs$}",
                 w.total,
-                share(w.total, whole)
+                share(w.total, timeline.end)
             );
-            let units = (units > 1).then(|| format!("in {units} units side by side"));
-            let times = (w.times > 1).then(|| format!("{} times, at most {}", w.times, w.longest));
             // A barrier is used again and again; lists count its uses.
             let used = uses
                 .as_ref()
                 .and_then(|uses| uses.wait(program, w.waiter, w.sync));
-            let used = used.map(|used| format!("(use {})", program.configurations[used].number));
-            let times = match (times, used) {
-                (Some(times), Some(used)) => Some(format!("{times} {used}")),
-                (times, used) => times.or(used),
+            let used = used.map(|used| format!(" (use {})", program.configurations[used].number));
+            let used = used.unwrap_or_default();
+            let detail = match (w.times, units(program, w.queues[0])) {
+                (0 | 1, _) => used,
+                (times, 1) => format!("  {times} times, longest {}{used}", w.longest),
+                (times, units) => format!(
+                    "  {times} times in {units} units, longest {}{used}",
+                    w.longest
+                ),
             };
-            let detail: Vec<String> = units.into_iter().chain(times).collect();
-            if !detail.is_empty() {
-                let _ = write!(out, "  {}", detail.join(", "));
-            }
+            out.push_str(&detail);
             if let Some(by) = w.by {
                 let _ = write!(out, "  signalled by {}", program.task_name(by));
             }
             out.push('\n');
         }
     }
+}
+
+/// How many tasks of a queue run at a time.
+fn units(program: &Program<'_>, queue: QueueId) -> u32 {
+    program.queues[queue].servers.max(1)
 }

@@ -77,10 +77,20 @@ fn split<'o>(
                 ),
             )
         }
-        None => Failure::misuse(
-            "--input",
-            format_args!("expected NAME=FILE.npy, found \"{option}\""),
-        ),
+        None => {
+            let hint = match ports {
+                [] => "; the program has no inputs".to_owned(),
+                [only] => format!("; did you mean \"{}={option}\"?", only.name),
+                several => {
+                    let names: Vec<&str> = several.iter().map(|port| &*port.name).collect();
+                    format!("; the inputs are {}", names.join(", "))
+                }
+            };
+            Failure::misuse(
+                "--input",
+                format_args!("expected NAME=FILE.npy, found \"{option}\"{hint}"),
+            )
+        }
     })
 }
 

@@ -463,7 +463,8 @@ fn lower_transfer<'p>(
     };
     phases.put(queue, phase);
     // Both are released at the hand-over, so that transfers run in the order of their instructions; the start makes the first byte available.
-    let name = format!("{} started", builder.program.queues[queue].name);
+    let name = &builder.program.queues[queue].name;
+    let name = format!("{name}[{}] started", builder.next_index(queue));
     let started = builder.counter(name, Counter::FLAG);
     let task = NewTask {
         queue: start_queue,
