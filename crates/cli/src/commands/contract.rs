@@ -36,7 +36,7 @@ pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
     if fqir::recognize(&bytes) {
         return Err(Failure::unreadable(
             &name,
-            "expected an IOSpec, found an FQIR plan. `chipless iospec PLAN > iospec.yaml` writes its IOSpec, and `chipless drive iospec.yaml --program PLAN` drives it",
+            "expected an IOSpec, found an FQIR plan. `chipless iospec PLAN > iospec.yaml` writes its IOSpec; `drive` and `host` take that, with --program PLAN",
         ));
     }
     let converted;
@@ -73,6 +73,6 @@ pub(crate) fn program_by_mistake(name: &str, bytes: &[u8]) -> Option<String> {
         return None;
     }
     Some(format!(
-        "a program of target {target}. `chipless iospec {name} > iospec.yaml` writes its IOSpec, and `chipless drive iospec.yaml --program {name}` drives it"
+        "a program of target {target}. `chipless iospec {name} > iospec.yaml` writes its IOSpec; `drive` and `host` take that, with --program {name}"
     ))
 }

@@ -132,7 +132,7 @@ fn misuse_is_told_on_stderr_with_status_2() {
                 .to_owned(),
         ),
         (vec!["run", CONV, "--input", "X=x.npy"], format!("{CONV}: expected the name of an input (x), found \"X\"; did you mean \"x\"?\n")),
-        (vec!["run", CONV, "--input", "x.npy"], "--input: expected NAME=FILE.npy, found \"x.npy\"\n".to_owned()),
+        (vec!["run", CONV, "--input", "x.npy"], "--input: expected NAME=FILE.npy, found \"x.npy\"; did you mean \"x=x.npy\"?\n".to_owned()),
         (vec!["run", CONV, "--input", "x=absent.npy"], "absent.npy: cannot be read: No such file or directory (os error 2)\n".to_owned()),
         (
             vec!["run", CONV, "--input", CONV_INPUT, "--input", CONV_INPUT],

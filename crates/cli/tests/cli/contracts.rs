@@ -197,6 +197,16 @@ fn files_that_somebody_changed_are_kept() {
     assert!(!path("model.c").exists());
     done(&[&host[..], &["--force"]].concat());
     assert_ne!(std::fs::read_to_string(path("app.c")).unwrap(), own);
+    // Files that are renewed say so, and a change of theirs is not lost.
+    let model = std::fs::read_to_string(path("model.h")).unwrap();
+    std::fs::write(path("model.h"), format!("{model}/* mine */\n")).unwrap();
+    let (code, _, said) = run(&host);
+    assert!(
+        code == 2 && said.contains("model.h") && said.contains("--force"),
+        "{code} {said}"
+    );
+    std::fs::write(path("model.h"), &model).unwrap();
+    done(&host);
 }
 
 /// An application in C++ links with the library, and what is missing without PATH has a name.

@@ -25,6 +25,8 @@ impl Difference {
         let mut interface = Vec::new();
         for (path, value) in a {
             match b.get(path) {
+                // An empty part that is not empty there: what it has is new.
+                None if is_above(path, b) => {}
                 None => interface.push(format!("{} is gone", whole(path, b))),
                 Some(other) if other != value => {
                     interface.push(format!("{path}: {other}, was {value}"));
@@ -32,7 +34,8 @@ impl Difference {
                 Some(_) => {}
             }
         }
-        let new = b.iter().filter(|(path, _)| !a.contains_key(*path));
+        let is_new = |path: &str| !a.contains_key(path) && !is_above(path, a);
+        let new = b.iter().filter(|(path, _)| is_new(path));
         interface.extend(new.map(|(path, value)| match whole(path, a) {
             part if part == path => format!("{path} is new: {value}"),
             part => format!("{part} is new"),
@@ -49,19 +52,21 @@ impl Difference {
 
 /// The largest part of a file that an entry belongs to and that the other file has nothing of.
 fn whole<'p>(path: &'p str, other: &BTreeMap<String, String>) -> &'p str {
-    let is_there = |part: &str| {
-        let below = |separator: &str| {
-            let first = format!("{part}{separator}");
-            let mut from = other.range(first.clone()..);
-            from.next()
-                .is_some_and(|(path, _)| path.starts_with(&first))
-        };
-        other.contains_key(part) || below(".") || below("[")
-    };
+    let is_there = |part: &str| other.contains_key(part) || is_above(part, other);
     let ends = path.match_indices(['.', '[']).map(|(at, _)| &path[..at]);
     ends.filter(|part| !part.is_empty())
         .find(|part| !is_there(part))
         .unwrap_or(path)
+}
+
+/// Whether a part has others in it.
+fn is_above(part: &str, entries: &BTreeMap<String, String>) -> bool {
+    [".", "["].iter().any(|separator| {
+        let first = format!("{part}{separator}");
+        let mut from = entries.range(first.clone()..);
+        from.next()
+            .is_some_and(|(path, _)| path.starts_with(&first))
+    })
 }
 
 /// Values by the names that lead to them. Of several of one path, each has its number.

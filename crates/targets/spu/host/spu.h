@@ -15,7 +15,8 @@ enum {
     kSpuOk = 0,
     /* The call breaks the order that the IOSpec gives. */
     kSpuSequenceError = 1,
-    /* The simulator could not be started or does not answer. */
+    /* Anything else: no such sequence, outputs that are not ready, a simulator that could not be started or does not
+     * answer. The standard error says which. */
     kSpuMockFailure = 2
 };
 

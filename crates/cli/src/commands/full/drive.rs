@@ -324,7 +324,7 @@ impl<'a, 'd> Driver<'a, 'd> {
     /// Takes a step; what is printed about it.
     fn line(&mut self, step: &Step, json: bool) -> Result<String, Failure> {
         let report = self.step(step);
-        self.said(&report, json, || told(step, &report))
+        self.said(&report, json, || told(self.document, step, &report))
     }
 
     /// What is printed about a line that is no step. It counts as one that failed.
@@ -476,7 +476,7 @@ fn hexadecimal(messages: &[wire::Message]) -> Vec<Vec<String>> {
 }
 
 /// A step and its verdict on a line.
-fn told(step: &Step, report: &Report) -> String {
+fn told(document: &Document, step: &Step, report: &Report) -> String {
     let what = match step {
         Step::Write(act) => {
             let vector = |(name, values): &iospec::Act| match values {
@@ -522,7 +522,20 @@ fn told(step: &Step, report: &Report) -> String {
         }
         (_, _, Some(outputs), _) if outputs.is_empty() => "nothing is ready".to_owned(),
         (_, _, Some(outputs), _) => outputs.join(", "),
-        (_, _, _, Some(fired)) if !fired.is_empty() => format!("ok, {} fired", fired.join(", ")),
+        (_, _, _, Some(fired)) if !fired.is_empty() => {
+            // A sequence without outputs latches its inputs; the program makes no step.
+            let one = |name: &String| {
+                let latches = document
+                    .sequences
+                    .iter()
+                    .any(|s| s.name == *name && s.outputs.is_empty());
+                format!("{name} {}", if latches { "latched" } else { "fired" })
+            };
+            format!(
+                "ok, {}",
+                fired.iter().map(one).collect::<Vec<_>>().join(", ")
+            )
+        }
         _ => "ok".to_owned(),
     };
     let mut text = format!("{what}: {came}");

@@ -28,7 +28,8 @@ pub(crate) struct Arguments {
     program: Option<PathBuf>,
     /// Overwrite files that you changed.
     ///
-    /// Without it, a changed app.c, Makefile or file of the library is kept, and a model.h, model.c or iospec.yaml that Chipless did not write is an error.
+    /// Without it, a changed app.c, Makefile or file of the library is kept, and a model.h, model.c or iospec.yaml that you wrote or changed is an
+    /// error.
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -89,6 +90,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             .as_ref()
             .map(|(path, options)| (&**path, &**options)),
     )?);
+    for (name, text) in &mut files {
+        if RENEWED.contains(name) {
+            *text = sealed(text);
+        }
+    }
     let (mut written, mut kept) = (Vec::new(), Vec::new());
     for (name, text) in &files {
         if is_kept(&directory.join(name), text, arguments.force)? {
@@ -109,13 +115,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             kept.join(", ")
         );
     }
+    if program.is_none() {
+        said += "No program stands behind the contract, so outputs are zeros (--program FILE computes them).\n";
+    }
     said += &format!("Build them with `make -C {}`.\n", directory.display());
     terminal::print(&said)?;
     Ok(Exit::Done)
 }
 
-/// What a file says that nobody is meant to change.
+/// What a file says in its first line that nobody is meant to change; the sum of the rest follows.
 const MADE: &str = "Made by chipless host";
+/// Characters of the sum, which stands in brackets behind a space.
+const SUM: usize = 11;
 /// Those files.
 const RENEWED: [&str; 3] = ["iospec.yaml", "model.h", "model.c"];
 
@@ -132,15 +143,23 @@ fn is_kept(path: &Path, text: &str, force: bool) -> Result<bool, Failure> {
     if !RENEWED.iter().any(|renewed| name == *renewed) {
         return Ok(true);
     }
-    let first = there
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    if String::from_utf8_lossy(first).contains(MADE) {
+    if std::str::from_utf8(&there).is_ok_and(is_as_made) {
         return Ok(false);
     }
-    let text = "expected a file that `chipless host` wrote, or none, found another, which would be lost. Pass another directory with -o, or --force to overwrite it";
+    let text = "expected a file as `chipless host` wrote it, or none, found another, whose changes would be lost. Pass another directory with -o, or --force to overwrite it";
     Err(Failure::misuse(path.display(), text))
+}
+
+/// A text with its sum in the first line, so that changes of it are seen.
+fn sealed(text: &str) -> String {
+    let sum = crc32fast::hash(text.as_bytes());
+    text.replacen(MADE, &format!("{MADE} ({sum:08x})"), 1)
+}
+
+/// Whether nobody has changed a text since it was sealed.
+fn is_as_made(text: &str) -> bool {
+    let sum = text.split_once(MADE).and_then(|(_, rest)| rest.get(..SUM));
+    sum.is_some_and(|sum| sealed(&text.replacen(sum, "", 1)) == *text)
 }
 
 /// Prints the application alone.

@@ -498,7 +498,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
             self.build.program.memories.pop();
         }
         let notes = vec![
-            "Times are estimates: no cycle data of this chip is public. A node takes issue_cycles and a cycle for each 64-bit word of its longest operand (machine.toml); nodes run one after the other on one core.".to_owned(),
+            "Times are estimates: no cycle data of this chip is public. A node takes issue_cycles and a cycle for each 64-bit word of its longest operand (`chipless machine spu` shows both); nodes run one after the other on one core.".to_owned(),
         ];
         let step = plan.step().0;
         let quanta = |tensors: &[plan::Tensor]| tensors.iter().map(|t| t.quanta).collect();

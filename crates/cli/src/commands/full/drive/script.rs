@@ -66,11 +66,7 @@ const SCRIPT_BUDGET: Budget = Budget {
 
 impl Reader<'_> {
     fn wrong(&self, node: &Node, expected: &str) -> Failure {
-        let place = if node.span.line > 0 {
-            format!("{}: ", node.span)
-        } else {
-            String::new()
-        };
+        let place = place(node.span);
         Failure::unreadable(
             &self.name,
             format_args!("{place}expected {expected}, found {}", node.describe()),
@@ -305,8 +301,11 @@ impl Reader<'_> {
             _ => Err(self.wrong(item, "a number")),
         };
         let numbers = items.iter().map(number).collect::<Result<Vec<_>, _>>()?;
-        self.encoded(&numbers, vector)
-            .map_err(|violation| Failure::unreadable(&self.name, violation))
+        self.encoded(&numbers, vector).map_err(|violation| {
+            let place = items.first().map(|item| place(item.span));
+            let place = place.unwrap_or_default();
+            Failure::unreadable(&self.name, format_args!("{place}{violation}"))
+        })
     }
 
     fn encoded(
@@ -473,4 +472,13 @@ fn json_exponent(node: &Node) -> Option<f64> {
     text.starts_with(|c: char| c.is_ascii_digit() || c == '-')
         .then(|| text.parse().ok())
         .flatten()
+}
+
+/// Where something stands, in front of what is said of it; nothing for what has no place of its own.
+fn place(span: yaml::Span) -> String {
+    if span.line > 0 {
+        format!("{span}: ")
+    } else {
+        String::new()
+    }
 }

@@ -30,7 +30,7 @@ pub(super) fn talk(driver: &mut Driver<'_, '_>, lines: impl BufRead) -> Result<E
             words => match reader.line(words, None) {
                 Ok(step) => {
                     let report = driver.step(&step);
-                    terminal::print(&format!("{}\n", told(&step, &report)))?;
+                    terminal::print(&format!("{}\n", told(driver.document, &step, &report)))?;
                     next(driver)?;
                 }
                 Err(Failure::BrokenPipe) => return Err(Failure::BrokenPipe),
