@@ -137,8 +137,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             // Help that was asked for goes to stdout, everything else to stderr. Nobody may be listening to either.
             let hint = file_in_place_of_a_command(&error, &arguments)
                 .or_else(|| command_left_out(&error, &arguments));
-            if let Some(hint) = hint {
-                terminal::complain(&hint);
+            if let Some(hint) = &hint {
+                terminal::complain(hint);
             } else {
                 drop(error.print());
                 if error.use_stderr() && !cfg!(feature = "full") {
@@ -146,7 +146,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
                 }
             }
             if error.use_stderr() && output::asks_for_json(&arguments) {
-                let _ = output::print_misuse(&error);
+                let text = hint.unwrap_or_else(|| error.render().to_string());
+                let _ = output::print_misuse(&text);
             }
             return u8::try_from(error.exit_code()).unwrap_or(Exit::Unusable as u8);
         }

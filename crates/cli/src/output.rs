@@ -94,8 +94,7 @@ pub(crate) fn print_failure(failure: &Failure) -> Result<(), Failure> {
 }
 
 /// What a command line that was not understood prints in place of the answer.
-pub(crate) fn print_misuse(error: &clap::Error) -> Result<(), Failure> {
-    let text = error.render().to_string();
+pub(crate) fn print_misuse(text: &str) -> Result<(), Failure> {
     let message = text.lines().next().unwrap_or_default();
     let message = message.strip_prefix("error: ").unwrap_or(message);
     terminal::print_json(&Failed {

@@ -24,12 +24,12 @@ pub struct TimedBy {
     pub defaulted: Vec<String>,
 }
 
-/// `NPU4, built in (--machine FILE gives another)`, or `mesh.json with dram.efficiency=0.9`.
+/// `NPU4, built in (--machine gives another)`, or `mesh.json with dram.efficiency=0.9`.
 impl fmt::Display for TimedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
             Some(file) => f.write_str(file)?,
-            None => write!(f, "{}, built in (--machine FILE gives another)", self.name)?,
+            None => write!(f, "{}, built in (--machine gives another)", self.name)?,
         }
         match &*self.defaulted {
             [] => {}
@@ -62,7 +62,7 @@ mod tests {
         };
         assert_eq!(
             by.to_string(),
-            "NPU4, built in (--machine FILE gives another)"
+            "NPU4, built in (--machine gives another)"
         );
         by.file = Some("mine.toml".into());
         by.set = vec!["dma.latency=500".into()];

@@ -541,7 +541,7 @@ fn a_run_says_by_which_machine_it_is_timed() {
     };
     assert_eq!(
         timed(&[]),
-        "timed by spec, built in (--machine FILE gives another); host not included"
+        "timed by spec, built in (--machine gives another); host not included"
     );
     assert_eq!(
         timed(&["--machine", "mesh2x2"]),
@@ -590,7 +590,7 @@ fn a_run_says_by_which_machine_it_is_timed() {
     let page = directory.path().join("page.html");
     done(&["report", schedule, "-o", page.to_str().unwrap()]);
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("\"timed_by\":\"spec, built in (--machine FILE gives another)\""));
+    assert!(page.contains("\"timed_by\":\"spec, built in (--machine gives another)\""));
 }
 
 #[test]

@@ -48,6 +48,8 @@ Examples:
   chipless unpack model.neff model && vi model/sg00/def.json && chipless pack model new.neff
   chipless list --asm model.neff > model.asm && vi model.asm && chipless pack model.asm new.neff
 
+`chipless check model.asm` finds faults and names their lines. What it calls $S[5] ≥ 4 is written $S[5]>=4, in front of the signals.
+
 The same directory gives the same bytes. Hash and sizes of the header are computed anew.
 
 Exit status: 0 done, 2 something cannot be read, packed or written.";
