@@ -60,10 +60,7 @@ mod tests {
             calibration: None,
             defaulted: vec![],
         };
-        assert_eq!(
-            by.to_string(),
-            "NPU4, built in (--machine gives another)"
-        );
+        assert_eq!(by.to_string(), "NPU4, built in (--machine gives another)");
         by.file = Some("mine.toml".into());
         by.set = vec!["dma.latency=500".into()];
         by.calibration = Some("silicon".into());

@@ -15,7 +15,8 @@ use crate::rules;
 use crate::window::{WINDOW, Window};
 use crate::writes::Writes;
 use chipless_model::{
-    BufferId, Certainty, Dependence, Direction, Doubt, Pattern, Program, Role, TaskId, Zero,
+    BufferId, Certainty, Dependence, Direction, Doubt, IndexVec, Pattern, Program, Role, TaskId,
+    Zero,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
@@ -46,10 +47,15 @@ pub(crate) fn check(
     sources: &Sources<'_>,
     findings: &mut Findings,
 ) {
+    let mut places: IndexVec<TaskId, usize> = program.tasks.iter().map(|_| usize::MAX).collect();
+    for (place, task) in order.sequence.iter().enumerate() {
+        places[*task] = place;
+    }
     let follow = |zeros| {
-        let mut trace = Trace::new(program, accesses, sources, zeros);
+        let mut trace = Trace::new(program, accesses, sources, &places, zeros);
         let mut gaps = sources.gaps;
-        for task in &order.sequence {
+        for (place, task) in order.sequence.iter().enumerate() {
+            trace.go_to(place);
             let uses = accesses.of(*task);
             let count = gaps.iter().take_while(|gap| uses.contains(gap)).count();
             let (own, rest) = gaps.split_at(count);
@@ -313,6 +319,8 @@ impl Dependent {
 struct Trace<'m> {
     program: &'m Program<'m>,
     accesses: &'m Accesses,
+    /// Of the present task.
+    place: usize,
     state: State<'m>,
     causes: Vec<Cause>,
     duplicates: &'m Duplicates,
@@ -328,6 +336,7 @@ impl<'m> Trace<'m> {
         program: &'m Program<'m>,
         accesses: &'m Accesses,
         sources: &Sources<'m>,
+        places: &IndexVec<TaskId, usize>,
         zeros: Option<Zeros<'m>>,
     ) -> Trace<'m> {
         // Elsewhere no task meets bytes that nobody has written.
@@ -337,15 +346,17 @@ impl<'m> Trace<'m> {
         });
         let gaps = sources.gaps.iter();
         let gaps = gaps.map(|index| accesses.entry(*index));
-        writes.follow_only(gaps.chain(bounds).map(|e| accesses.footprint_of(e)));
+        let asking = gaps.chain(bounds);
+        writes.follow_only(asking.map(|e| (places[e.task], accesses.footprint_of(e))));
         let first = sources.duplicates.values().flatten();
         Trace {
             program,
             accesses,
+            place: 0,
             state: State {
                 program,
                 writes,
-                remains: Remains::new(program, accesses, sources.remnants),
+                remains: Remains::new(program, accesses, sources.remnants, places),
                 marks: Marks::default(),
                 zeros,
             },
@@ -355,6 +366,12 @@ impl<'m> Trace<'m> {
             reported: FxHashSet::default(),
             matters: Vec::new(),
         }
+    }
+
+    /// Goes on to the task at a place of the reference order.
+    fn go_to(&mut self, place: usize) {
+        self.place = place;
+        self.state.writes.go_to(place);
     }
 
     /// A task; `gaps` are its uses that read bytes which nobody has written.
@@ -564,7 +581,7 @@ impl<'m> Trace<'m> {
         let patterns = || self.accesses.fitting(footprint).flat_map(|p| p.runs());
         let span = footprint.span.0..footprint.span.1;
         if let Some(remains) = &mut self.state.remains {
-            remains.overwrite(entry, buffer, &span, patterns());
+            remains.overwrite(self.place, entry, buffer, &span, patterns());
         }
         if entry.certainty == Certainty::Exact {
             self.state.marks.clear(buffer, &span, patterns());

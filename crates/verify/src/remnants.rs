@@ -280,8 +280,9 @@ fn lacks(accesses: &Accesses, cells: &Cells, index: u32) -> bool {
 
 /// Where remnants lie, once it is known whose bytes they are: the last writer of each byte, if it is one of these.
 pub(crate) struct Remains<'r> {
-    /// Where they are looked for.
+    /// Where they are looked for, and one past the place of the last task that reads any: nobody asks later.
     buffers: FxHashSet<BufferId>,
+    until: usize,
     tensors: &'r Tensors,
     remnants: &'r Remnants,
     /// Whose bytes are remnants to some reading.
@@ -295,21 +296,24 @@ impl<'r> Remains<'r> {
         program: &'r Program<'r>,
         accesses: &Accesses,
         remnants: &'r Remnants,
+        places: &IndexVec<TaskId, usize>,
     ) -> Option<Remains<'r>> {
         let tensors = program.tensors.as_ref().filter(|_| !remnants.is_empty())?;
         // Elsewhere nobody reads any.
         let readers: FxHashSet<u32> = remnants.keys().map(|(reader, _)| *reader).collect();
-        let mut buffers = FxHashSet::default();
+        let (mut buffers, mut until) = (FxHashSet::default(), 0);
         for entry in accesses.iter().filter(|e| e.direction == Direction::Read) {
             let buffer = accesses.footprint_of(entry).buffer;
             if readers.contains(&reading(tensors, entry.task, 0).0)
                 && is_followed(&program.buffers[buffer])
             {
                 buffers.insert(buffer);
+                until = until.max(places[entry.task].saturating_add(1));
             }
         }
         Some(Remains {
             buffers,
+            until,
             tensors,
             remnants,
             old: remnants.values().flatten().map(|(old, _)| *old).collect(),
@@ -323,15 +327,16 @@ impl<'r> Remains<'r> {
         Some(found)
     }
 
-    /// Notes what an access writes: these runs, which lie in a span.
+    /// Notes what an access of the task at a place writes: these runs, which lie in a span.
     pub(crate) fn overwrite(
         &mut self,
+        place: usize,
         entry: &Use,
         buffer: BufferId,
         span: &Range<u64>,
         runs: impl Iterator<Item = (u64, u64)>,
     ) {
-        if !self.buffers.contains(&buffer) {
+        if place >= self.until || !self.buffers.contains(&buffer) {
             return;
         }
         let writer = writer(self.tensors, entry);

@@ -16,12 +16,23 @@ pub(crate) struct Writes<'m> {
     program: &'m Program<'m>,
     accesses: &'m Accesses,
     written: IndexVec<BufferId, Filled>,
-    /// Bytes that are looked at, as ranges in order that do not touch; `None` if all are.
-    followed: Option<IndexVec<BufferId, Vec<(u64, u64)>>>,
+    /// What is looked at; `None` if all is.
+    followed: Option<IndexVec<BufferId, Followed>>,
+    /// The place of the present task in the reference order, where not all is looked at.
+    place: usize,
     /// By footprint.
     known: Vec<Known>,
     /// Runs that may still be looked at.
     runs: u64,
+}
+
+/// What is looked at of a buffer.
+#[derive(Clone, Debug, Default)]
+struct Followed {
+    /// Bytes, as ranges in order that do not touch.
+    spans: Vec<(u64, u64)>,
+    /// One past the place of the last task that asks for them. What is written later is of no account, and no later task meets a gap.
+    until: usize,
 }
 
 /// What is known of a footprint. Bytes that have been written stay written.
@@ -55,20 +66,26 @@ impl<'m> Writes<'m> {
             accesses,
             written: program.buffers.iter().map(written).collect(),
             followed: None,
+            place: 0,
             known: vec![Known::default(); accesses.footprints()],
             runs: RUNS,
         }
     }
 
-    /// Looks at the bytes of these footprints alone: the others have no gaps.
-    pub(crate) fn follow_only<'f>(&mut self, footprints: impl Iterator<Item = &'f Footprint>) {
+    /// Looks at the bytes of these footprints alone, each until the task at this place has read them: the others have no gaps.
+    pub(crate) fn follow_only<'f>(
+        &mut self,
+        footprints: impl Iterator<Item = (usize, &'f Footprint)>,
+    ) {
         let buffers = self.program.buffers.iter();
-        let mut followed: IndexVec<BufferId, Vec<(u64, u64)>> =
-            buffers.map(|_| Vec::new()).collect();
-        for footprint in footprints {
-            followed[footprint.buffer].push(footprint.span);
+        let mut followed: IndexVec<BufferId, Followed> =
+            buffers.map(|_| Followed::default()).collect();
+        for (place, footprint) in footprints {
+            let Followed { spans, until } = &mut followed[footprint.buffer];
+            spans.push(footprint.span);
+            *until = place.saturating_add(1).max(*until);
         }
-        for (buffer, spans) in followed.iter_mut_enumerated() {
+        for (buffer, Followed { spans, .. }) in followed.iter_mut_enumerated() {
             join(spans);
             let mut at = 0;
             for (low, high) in spans {
@@ -80,12 +97,17 @@ impl<'m> Writes<'m> {
         self.followed = Some(followed);
     }
 
+    /// Goes on to the task at a place.
+    pub(crate) fn go_to(&mut self, place: usize) {
+        self.place = place;
+    }
+
     /// Whether any of some bytes is looked at.
     fn follows(&self, buffer: BufferId, (low, high): (u64, u64)) -> bool {
         self.followed.as_ref().is_none_or(|followed| {
-            let spans = &followed[buffer];
+            let Followed { spans, until } = &followed[buffer];
             let next = spans.partition_point(|span| span.1 <= low);
-            spans.get(next).is_some_and(|span| span.0 < high)
+            self.place < *until && spans.get(next).is_some_and(|span| span.0 < high)
         })
     }
 
@@ -162,7 +184,8 @@ impl Writes<'_> {
     /// Constants and states hold values from the beginning.
     fn may_have_gaps(&self, buffer: BufferId) -> bool {
         let role = self.program.buffers[buffer].role;
-        let is_followed = self.followed.as_ref().is_none_or(|f| !f[buffer].is_empty());
+        let followed = self.followed.as_ref();
+        let is_followed = followed.is_none_or(|followed| self.place < followed[buffer].until);
         is_followed && !matches!(role, Role::Constant | Role::State)
     }
 
