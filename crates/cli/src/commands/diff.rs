@@ -1,13 +1,11 @@
 //! `chipless diff`
 
 use super::Opened;
-use super::retime::OF_PROGRAMS;
 use crate::failure::{Exit, Failure};
-use crate::options::TargetOptions;
+use crate::options::{OtherOptions, TargetOptions};
 use crate::output::{self, OutputOptions};
 use crate::terminal;
 use chipless::diff::Wanted;
-use chipless::suggest;
 use chipless_model::Time;
 use chipless_report::diff::Difference;
 use clap::Args;
@@ -46,11 +44,8 @@ pub(crate) struct Arguments {
     /// Seed of the random inputs of --values.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Set an option for B only.
-    ///
-    /// Repeatable. Examples: --other map=b.json, --other set=clock.dpu=2x
-    #[arg(long, value_name = "NAME=VALUE")]
-    other: Vec<String>,
+    #[command(flatten)]
+    other: OtherOptions,
     #[command(flatten)]
     answer: OutputOptions,
     #[command(flatten)]
@@ -128,43 +123,11 @@ fn regression(names: &[String; 2], difference: &Difference, most: f64) -> Exit {
     Exit::Wrong
 }
 
-/// Refuses what this command has no option for, with the options that it has.
-fn refuse_other(name: &str) -> Result<(), Failure> {
-    let own = chipless::options();
-    let own = own.iter().map(|(spec, _)| spec);
-    let own: Vec<&str> = own
-        .filter(|spec| spec.commands.contains(&"diff"))
-        .map(|spec| spec.name)
-        .collect();
-    if own.contains(&name) {
-        return Ok(());
-    }
-    let more = if name == "what-if" || OF_PROGRAMS.contains(&name) {
-        ". `chipless run FILE --what-if KEY=VALUE` times a program as if it were compiled otherwise"
-            .to_owned()
-    } else {
-        suggest::hint(name, own.iter().copied())
-    };
-    let text = format!(
-        "expected an option of this command ({}), found \"{name}\"{more}",
-        own.join(", ")
-    );
-    Err(Failure::misuse("--other", text))
-}
-
 fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
     let mut options = arguments.options.load()?;
     options.data.computes = arguments.values;
     options.data.seed = arguments.seed;
-    let mut others = options.clone();
-    for option in &arguments.other {
-        let (name, value) = option.split_once('=').ok_or_else(|| {
-            let text = format!("expected NAME=VALUE, found \"{option}\"");
-            Failure::misuse("--other", text)
-        })?;
-        refuse_other(name)?;
-        others.set(name, value)?;
-    }
+    let others = arguments.other.load(&options, "diff")?;
     let (first, second) = (
         Opened::open(&arguments.first)?,
         Opened::open(&arguments.second)?,
