@@ -292,7 +292,7 @@ export function App({ report, run, other, matched, made }: Props) {
       <Pictures pictures={run.pictures} />
       {run.tasks.count > 0 ? <Tables run={run} show={show} /> : <Known run={run} />}
       <footer class="weak">
-        Chipless {report.chipless}.{run.tasks.count > 0 && ` Times are simulated: estimates by the figures of the machine (chipless machine ${run.target}).`}
+        Chipless {report.chipless}.{run.tasks.count > 0 && ` Times are simulated: estimates with the parameters of the machine (chipless machine ${run.target}).`}
       </footer>
       {help && <Help close={() => setHelp(false)} />}
     </main>

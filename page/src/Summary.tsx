@@ -36,7 +36,7 @@ function busyShare(run: Run, queue: Run["queues"][number]): number {
   return run.latency_ps ? (queue.busy_ns * 1000) / (run.latency_ps * Math.max(1, queue.servers)) : 0;
 }
 
-/** Why it takes so long: figures of the machine, operations, queues and links. */
+/** Why it takes so long: parameters of the machine, operations, queues and links. */
 export function Why({ run }: { run: Run }) {
   const won = run.ranking.filter((row) => row.gain > 1.0005);
   const busy = run.queues
@@ -56,7 +56,7 @@ export function Why({ run }: { run: Run }) {
               <table>
                 <thead>
                   <tr>
-                    <th>Figure</th>
+                    <th>Machine parameter</th>
                     <th>Change</th>
                     <th class="number">The run takes</th>
                     <th class="number">Gain</th>
@@ -179,7 +179,7 @@ function Roofline({ run }: { run: Run }) {
             <th class="number">Tasks</th>
             <th class="number" title="Arithmetic operations a second while its tasks ran">Rate</th>
             <th class="number" title="Arithmetic operations for each byte that is read or written">Op/B</th>
-            <th>Bound by</th>
+            <th title="What takes the most of its tasks' time: arithmetic, bytes over shared links, or latency, which a task costs however little it does">Bound by</th>
           </tr>
         </thead>
         <tbody>

@@ -31,7 +31,7 @@ export function SumsView({ title, span, sums, children }: Props) {
           ),
       )}
       <Rows title="Operation" rows={sums.operations} span={span} />
-      <Rows title="Lane" rows={sums.lanes} span={span} />
+      <Rows title="Queue" rows={sums.lanes} span={span} />
     </div>
   );
 }

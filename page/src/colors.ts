@@ -23,30 +23,39 @@ export function theme(): Theme {
     : { dark, roles, text: "#1b1b1b", weak: "#5c5c5c", line: "#d8d8d8", panel: "#f5f5f5", ground: "#ffffff", accent: "#000000", critical: "#c1121f" };
 }
 
-/** The colours of operations, no two alike: greys for those that only move bytes, hues for all others, the busiest first. */
+/** The colours of operations, no two alike: greys for those that only move bytes, hues for all others. They follow from the names: how long an
+ * operation takes on a machine does not change its colour. */
 export function operationColors(runs: Run[], dark: boolean): Map<string, string> {
-  const busy = new Map<string, number>();
+  const names = new Set<string>();
   const computes = new Set<string>();
-  for (const run of runs) {
-    const arithmetic = new Set(run.roofline.filter((roof) => roof.ops > 0).map((roof) => roof.operation));
-    const { tasks, operations } = run;
-    for (const name of operations) if (arithmetic.has(name)) computes.add(name);
-    const sums = operations.map(() => 0);
-    const still = operations.map(() => false);
-    for (let task = 0; task < tasks.count; task++) {
-      sums[tasks.operation[task]] += tasks.end[task] - tasks.start[task];
-      if (tasks.moved[task] === 0) still[tasks.operation[task]] = true;
-    }
-    operations.forEach((name, i) => {
-      busy.set(name, (busy.get(name) ?? 0) + sums[i]);
-      if (still[i]) computes.add(name);
-    });
+  for (const { operations, roofline, tasks } of runs) {
+    for (const name of operations) names.add(name);
+    for (const roof of roofline) if (roof.ops > 0) computes.add(roof.operation);
+    for (let task = 0; task < tasks.count; task++) if (tasks.moved[task] === 0) computes.add(operations[tasks.operation[task]]);
   }
-  const names = [...busy.keys()].sort((a, b) => (busy.get(b) ?? 0) - (busy.get(a) ?? 0));
-  const working = names.filter((name) => computes.has(name));
-  const moving = names.filter((name) => !computes.has(name));
-  const given = (names: string[], colors: string[]) => names.map((name, i) => [name, colors[i]] as const);
-  return new Map([...given(working, hues(working.length, dark)), ...given(moving, greys(moving.length, dark))]);
+  const sorted = [...names].sort();
+  const working = sorted.filter((name) => computes.has(name));
+  const moving = sorted.filter((name) => !computes.has(name));
+  // A palette that does not grow with the first few names keeps their colours from program to program.
+  return new Map([...given(working, hues(Math.max(working.length, 7), dark)), ...given(moving, greys(Math.max(moving.length, 4), dark))]);
+}
+
+/** A colour for each name: the one that its hash says, or the next one that no earlier name has. */
+function given(names: string[], colors: string[]): [string, string][] {
+  const taken = new Set<number>();
+  return names.map((name) => {
+    let at = hash(name) % colors.length;
+    while (taken.has(at)) at = (at + 1) % colors.length;
+    taken.add(at);
+    return [name, colors[at]];
+  });
+}
+
+/** FNV-1a of 32 bits. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;
+  return value;
 }
 
 /** So many colours that stand out from the page: Okabe and Ito's hues first, then hues a golden angle apart in three degrees of lightness. */

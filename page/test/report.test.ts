@@ -1,7 +1,7 @@
 import { deflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { readState, writeState } from "../src/address";
-import { hues, luminance } from "../src/colors";
+import { hues, luminance, operationColors } from "../src/colors";
 import { bytes, csv, joint, time } from "../src/format";
 import { groupName, layerSpans } from "../src/lanes";
 import { headline } from "../src/memory";
@@ -118,6 +118,16 @@ test("names that differ in numbers are one", () => {
   expect(joint(["core0.pe", "core10.pe", "core2.pe"])).toBe("core0–10.pe");
   expect(joint(["link 0,0 east", "link 0,3 east"])).toBe("link 0,0–3 east");
   expect(joint(["dpu0", "shave0"])).toBe("dpu0, shave0");
+});
+
+test("colours follow from the names of operations, not from how long they take", async () => {
+  const run = await unpack(packed());
+  const swift = { ...run, tasks: { ...run.tasks, end: run.tasks.end.map((end, i) => (i === 1 ? end * 1000 : end)) } };
+  const turned = { ...run, operations: [...run.operations].reverse(), tasks: { ...run.tasks, operation: run.tasks.operation.map((at) => 1 - at) } };
+  const colors = operationColors([run], false);
+  expect(new Set(colors.values()).size).toBe(2);
+  for (const other of [swift, turned]) expect(new Map(operationColors([other], false))).toEqual(colors);
+  expect(operationColors([run, swift], false)).toEqual(colors);
 });
 
 test.each([false, true])("hundreds of colours differ and stand out from the page (dark: %s)", (dark) => {

@@ -1,6 +1,6 @@
 //! A file from its bytes on: whose it is, what is in it, what is wrong with it.
 
-use crate::capability::Contracts;
+use crate::capability::{Contracts, Planned};
 use crate::failure::{Failure, FailureKind};
 use crate::foreign;
 use crate::options::Options;
@@ -249,6 +249,24 @@ impl OpenDocument<'_> {
     pub fn timed_by(&self) -> Result<Option<TimedBy>, Failure> {
         let own = self.document.own_machine();
         own.map(|(own, _)| self.options.timed_by(own)).transpose()
+    }
+
+    /// The compiler's own estimate of the latency in nanoseconds, where the file carries one and runs rest on the same machine: that of the
+    /// program, as it is built in. Beside another machine or calibration the two would differ by that alone.
+    ///
+    /// # Errors
+    /// As of [`machine_text`](Document::machine_text).
+    pub fn estimate_ns(&self) -> Result<Option<f64>, Failure> {
+        let planned = self.capabilities().planned;
+        let Some(estimate) = planned.and_then(Planned::estimate_ns) else {
+            return Ok(None);
+        };
+        let own = self.document.own_machine();
+        let built_in = own
+            .map(|(own, change)| Options::default().machine_text(own, change.as_slice()))
+            .transpose()?;
+        let is_own = self.machine_text()? == built_in;
+        Ok(is_own.then_some(estimate))
     }
 
     /// The contract of the file (an `IOSpec`): its own, or that of its program.

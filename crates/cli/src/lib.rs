@@ -204,7 +204,9 @@ fn with_the_command_that_has_it(mut error: clap::Error, arguments: &[OsString]) 
         let owners: Vec<String> = owners
             .map(|owner| format!("`chipless {}`", owner.get_name()))
             .collect();
-        if owners.is_empty() {
+        if let Some(tip) = without_data(name, arguments) {
+            Some(tip)
+        } else if owners.is_empty() {
             elsewhere(name).and_then(|command| {
                 let (command, what) = command.split_once("  ")?;
                 Some(format!("`chipless {command}` {}", what.trim()))
@@ -225,6 +227,16 @@ fn with_the_command_that_has_it(mut error: clap::Error, arguments: &[OsString]) 
         error.insert(ContextKind::Suggested, tips);
     }
     error
+}
+
+/// Why a command that computes no values takes no data, and which one does.
+fn without_data(option: &str, arguments: &[OsString]) -> Option<String> {
+    let is_report = arguments.get(1).is_some_and(|command| command == "report");
+    (is_report && ["input", "seed"].contains(&option)).then(|| {
+        format!(
+            "`chipless report` times a program and computes no values; `chipless view FILE --{option} …` shows the same page with data"
+        )
+    })
 }
 
 /// The long options of a command that mean what a short one does elsewhere: `-o` is `--output` there, and `--output-dir` here.

@@ -1,9 +1,9 @@
 //! The options that targets have, as arguments of a command: those that some target has for it, and no others.
 
-use crate::commands::full;
+use crate::commands::{full, retime::OF_PROGRAMS};
 use crate::failure::Failure;
 use chipless::disk::Disk;
-use chipless::{OptionKind, OptionSpec, Options, TARGETS};
+use chipless::{OptionKind, OptionSpec, Options, TARGETS, suggest};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -23,6 +23,74 @@ impl TargetOptions {
         full::take_mesh(&mut options)?;
         Ok(options)
     }
+}
+
+/// Options of the second of two files.
+#[derive(clap::Args, Debug)]
+pub(crate) struct OtherOptions {
+    /// Set an option for the second program only.
+    ///
+    /// Repeatable. All other options hold for both programs. Examples: --other machine=npu5, --other map=b.json, --other set=clock.dpu=2x
+    #[arg(long, value_name = "NAME=VALUE")]
+    other: Vec<String>,
+}
+
+/// Options that change nothing but times.
+const TIMING: [&str; 3] = ["machine", "set", "calibration"];
+
+impl OtherOptions {
+    /// Whether any was given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.other.is_empty()
+    }
+
+    /// Whether the second program is timed by other figures.
+    pub(crate) fn changes_times(&self) -> bool {
+        let names = self
+            .other
+            .iter()
+            .filter_map(|option| option.split_once('='));
+        names.into_iter().any(|(name, _)| TIMING.contains(&name))
+    }
+
+    /// The options of the second file: those of the first one, and what a command was told of the other.
+    pub(crate) fn load(&self, first: &Options, command: &str) -> Result<Options, Failure> {
+        let mut others = first.clone();
+        for option in &self.other {
+            let (name, value) = option.split_once('=').ok_or_else(|| {
+                let text = format!("expected NAME=VALUE, found \"{option}\"");
+                Failure::misuse("--other", text)
+            })?;
+            refuse_other(name, command)?;
+            others.set(name, value)?;
+        }
+        full::take_mesh(&mut others)?;
+        Ok(others)
+    }
+}
+
+/// Refuses what a command has no option for, with the options that it has.
+fn refuse_other(name: &str, command: &str) -> Result<(), Failure> {
+    let own = chipless::options();
+    let own = own.iter().map(|(spec, _)| spec);
+    let own: Vec<&str> = own
+        .filter(|spec| spec.commands.contains(&command))
+        .map(|spec| spec.name)
+        .collect();
+    if own.contains(&name) {
+        return Ok(());
+    }
+    let more = if name == "what-if" || OF_PROGRAMS.contains(&name) {
+        ". `chipless run FILE --what-if KEY=VALUE` times a program as if it were compiled otherwise"
+            .to_owned()
+    } else {
+        suggest::hint(name, own.iter().copied())
+    };
+    let text = format!(
+        "expected an option of this command ({}), found \"{name}\"{more}",
+        own.join(", ")
+    );
+    Err(Failure::misuse("--other", text))
 }
 
 impl clap::FromArgMatches for TargetOptions {

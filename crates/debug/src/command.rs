@@ -7,7 +7,7 @@ mod stops;
 pub(crate) use inspect::{described, operands, server_name, shown, sync_text, syncs_of, waiting};
 pub(crate) use stops::condition;
 
-use crate::debugger::{Debugger, Stop};
+use crate::debugger::{Debugger, Reason, Stop};
 use crate::listing::Listing;
 use chipless::suggest;
 use serde_json::{Map, Value as Json, json};
@@ -290,9 +290,11 @@ impl<'p, 'a> Console<'p, 'a> {
     /// A stop as an answer: where it is, and why.
     fn stopped(&self, stop: &Stop) -> Answer {
         let mut answer = inspect::position(self);
-        let mut text = match &*stop.detail {
-            "" => stop.reason.name().to_owned(),
-            detail => format!("{}: {detail}", stop.reason.name()),
+        let mut text = match (&*stop.detail, stop.reason) {
+            ("", reason) => reason.name().to_owned(),
+            // It stands where it was told to: how it came there says more than the reason's name.
+            (detail, Reason::Step) => detail.to_owned(),
+            (detail, reason) => format!("{}: {detail}", reason.name()),
         };
         text.push('\n');
         text.push_str(&answer.text);
@@ -363,7 +365,9 @@ fn help(_: &mut Console<'_, '_>, arguments: &str) -> Result<Answer, String> {
     text.push_str(
         "\nRANGE is BUFFER+OFFSET..END, a tensor's name, TASK.in[K] or TASK.out[K].\n\
          EXPR is a RANGE as a tensor, with numpy slices; min max mean std nan inf sum shape dtype crc of it;\n\
-         comparisons, and, or, not; time (ns), effect. `as TYPE` reads the bytes as another type.\n",
+         comparisons, and, or, not; time (ns), effect. `as TYPE` reads the bytes as another type, before slices.\n\
+         TYPE is float32, bfloat16, int8, … or a short name: fp32, bf16, i8. A name may leave out what stands before a\n\
+         dot, as psum for sg00.psum, where it stays unique.\n",
     );
     let names: Vec<&str> = COMMANDS.iter().map(|c| c.name).collect();
     Ok(Answer::said(text).with("commands", json!(names)))

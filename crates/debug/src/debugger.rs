@@ -1,7 +1,7 @@
 //! A session with what it stops at: breakpoints, watched bytes, caught faults.
 
 use crate::expression::{Expression, Value};
-use crate::place::{self, Names, Place, Selection, unknown};
+use crate::place::{self, Names, Place, Selection};
 use crate::session::Session;
 use crate::tensor::Tensor;
 use crate::touches::{Bytes, Kind, Touches};
@@ -177,9 +177,9 @@ impl<'p, 'a> Debugger<'p, 'a> {
     /// # Errors
     /// No task has it.
     pub fn task(&self, name: &str) -> Result<TaskId, String> {
-        self.names.task(name).ok_or_else(|| {
-            let program = self.session.program();
-            let queue = name.split_once('[').map_or(name, |(queue, _)| queue);
+        let program = self.session.program();
+        self.names.task(program, name).ok_or_else(|| {
+            let (queue, index) = name.split_at(name.find('[').unwrap_or(name.len()));
             let queues: Vec<&str> = program.queues.iter().map(|q| &*q.name).collect();
             if queues.contains(&queue) {
                 let tasks = program
@@ -189,7 +189,7 @@ impl<'p, 'a> Debugger<'p, 'a> {
                 let last = tasks.count().saturating_sub(1);
                 return format!("expected a task {queue}[0] to {queue}[{last}], found \"{name}\"");
             }
-            let hint = suggest::hint(queue, queues.iter().copied());
+            let hint = place::hint(queue, queues.iter().copied(), index);
             let example = program
                 .tasks
                 .indices()
@@ -209,7 +209,7 @@ impl<'p, 'a> Debugger<'p, 'a> {
     pub fn place(&self, text: &str) -> Result<Place, String> {
         match self.names.place(self.session.program(), text.trim())? {
             Some((place, rest)) if rest.trim().is_empty() => Ok(place),
-            _ => Err(unknown(text)),
+            _ => Err(self.names.unknown(self.session.program(), text)),
         }
     }
 
@@ -381,7 +381,7 @@ impl<'p, 'a> Debugger<'p, 'a> {
                     format!("expected a layer, found \"{name}\"{hint}; `info layers` shows them")
                 });
         }
-        if let Some(task) = self.names.task(target) {
+        if let Some(task) = self.names.task(program, target) {
             return Ok(self.session.effect_of(task).into_iter().collect());
         }
         let is_meant = |task: &TaskId| program.kernel(*task).operation() == target;

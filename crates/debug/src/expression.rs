@@ -1,7 +1,8 @@
 //! Expressions: places as tensors with numpy slices, what is known of them, comparisons, `and`, `or`, `not`, `time`, `effect`.
 
-use crate::place::{Names, Place, unknown};
+use crate::place::{Names, Place};
 use crate::tensor::{Index, Tensor};
+use chipless::suggest;
 use chipless_model::{ElementType, Program};
 use serde_json::{Value as Json, json};
 
@@ -9,6 +10,12 @@ use serde_json::{Value as Json, json};
 const FUNCTIONS: [&str; 10] = [
     "min", "max", "mean", "std", "nan", "inf", "sum", "shape", "dtype", "crc",
 ];
+/// Short names of element types that a mistyped one may be meant to be.
+const SHORT: [&str; 8] = [
+    "fp32", "fp16", "bf16", "fp8e3", "fp8e4", "fp8e5", "i8", "u8",
+];
+/// Words that stand where a tensor could.
+pub(crate) const KEYWORDS: [&str; 2] = ["time", "effect"];
 /// How deep expressions nest.
 const DEPTH: u32 = 64;
 
@@ -231,14 +238,21 @@ impl<'t> Parser<'_, 't, '_> {
         Ok(left)
     }
 
-    /// A primary with slices, `as TYPE` and names of functions behind it.
+    /// A primary with slices, `as TYPE` and names of functions behind it. Slices count elements of the type that follows: `x[0] as int8` is a
+    /// part of `x as int8`.
     fn postfix(&mut self) -> Result<Expression, String> {
         let mut inner = self.primary()?;
+        let mut slices: Vec<Vec<Index>> = Vec::new();
+        let sliced = |inner: Expression, slices: &mut Vec<Vec<Index>>| {
+            let slices = slices.drain(..);
+            slices.fold(inner, |inner, indices| {
+                Expression::Slice(Box::new(inner), indices)
+            })
+        };
         loop {
             if self.rest.starts_with('[') {
                 self.take("[");
-                let indices = self.indices()?;
-                inner = Expression::Slice(Box::new(inner), indices);
+                slices.push(self.indices()?);
                 continue;
             }
             let dotted = self.rest.strip_prefix('.');
@@ -248,7 +262,7 @@ impl<'t> Parser<'_, 't, '_> {
             let word = self.word();
             if let Some(function) = FUNCTIONS.into_iter().find(|f| *f == word) {
                 self.take(word);
-                inner = Expression::Apply(function, Box::new(inner));
+                inner = Expression::Apply(function, Box::new(sliced(inner, &mut slices)));
             } else if dotted.is_some() {
                 return Err(format!(
                     "expected one of {}, found \"{word}\"",
@@ -261,7 +275,7 @@ impl<'t> Parser<'_, 't, '_> {
                 self.take(name);
                 inner = Expression::As(Box::new(inner), element);
             } else {
-                return Ok(inner);
+                return Ok(sliced(inner, &mut slices));
             }
         }
     }
@@ -327,7 +341,7 @@ impl<'t> Parser<'_, 't, '_> {
             _ if self.rest.is_empty() => {
                 return Err("expected an expression, found nothing".to_owned());
             }
-            _ => return Err(unknown(self.rest)),
+            _ => return Err(self.names.unknown(self.program, self.rest)),
         };
         self.take(word);
         Ok(known)
@@ -371,13 +385,20 @@ impl<'t> Parser<'_, 't, '_> {
     }
 }
 
-/// The element type of a name.
-pub(crate) fn element(name: &str) -> Result<ElementType, String> {
-    ElementType::from_name(name).ok_or_else(|| {
-        let names: Vec<&str> = ElementType::ALL.iter().map(|e| e.name()).collect();
-        format!(
-            "expected an element type, found \"{name}\"; there are {}",
-            names.join(", ")
-        )
+/// The element type of a word.
+///
+/// # Errors
+/// It is none; with the nearest one, or with all of them.
+pub(crate) fn element(word: &str) -> Result<ElementType, String> {
+    ElementType::from_word(word).ok_or_else(|| {
+        let names = ElementType::ALL.iter().map(|e| e.name());
+        let known = names.clone().chain(SHORT);
+        match suggest::closest(word, known) {
+            Some(near) => format!("\"{word}\" is no element type; did you mean \"{near}\"?"),
+            None => format!(
+                "\"{word}\" is no element type; there are {}",
+                names.collect::<Vec<_>>().join(", ")
+            ),
+        }
     })
 }

@@ -1,8 +1,10 @@
 //! What names stand for: buffers, tensors of the interface, accesses of tasks.
 
+use crate::expression::KEYWORDS;
 use crate::session::Session;
 use crate::tensor::Tensor;
 use crate::touches::{Bytes, Kind, Left, Touches, left_at};
+use chipless::suggest;
 use chipless_kernels::strided;
 use chipless_model::{Access, BufferId, Direction, ElementType, Pattern, Port, Program, TaskId};
 use std::collections::HashMap;
@@ -86,6 +88,24 @@ impl Selection {
         }
     }
 
+    /// A tensor of this shape, or a part of it, which has the dimensions of its pattern.
+    fn tensor(
+        buffer: BufferId,
+        pattern: Pattern,
+        element: ElementType,
+        shape: Vec<u64>,
+    ) -> Selection {
+        let count = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
+        let bytes = count.and_then(|n| element.bytes_for(n));
+        let selection = Selection::pattern(buffer, pattern, element);
+        let is_whole = bytes.is_some() && bytes == selection.pattern.bytes();
+        if is_whole && !shape.is_empty() {
+            Selection { shape, ..selection }
+        } else {
+            selection
+        }
+    }
+
     /// The bytes that it names.
     pub fn bytes(&self) -> Bytes {
         Bytes::of(self.buffer, &self.pattern)
@@ -129,9 +149,46 @@ impl Names {
         }
     }
 
-    /// The task of a name.
-    pub(crate) fn task(&self, name: &str) -> Option<TaskId> {
-        self.tasks.get(name).copied()
+    /// The task of a name. The parts of its queue's name before a dot may be left out where that leaves one queue.
+    pub(crate) fn task(&self, program: &Program<'_>, name: &str) -> Option<TaskId> {
+        self.tasks.get(name).copied().or_else(|| {
+            let (queue, index) = name.split_at(name.find('[')?);
+            let is_meant = |name: &&str| ends(name).any(|end| end == queue);
+            let mut queues = program.queues.iter().map(|queue| &*queue.name);
+            let one = queues.find(is_meant)?;
+            let task = || self.tasks.get(&format!("{one}{index}")).copied();
+            (!queues.any(|name| is_meant(&name))).then(task)?
+        })
+    }
+
+    /// The same of what is in memory, at the start of a text; see [`task`](Names::task).
+    fn short<'t>(&self, program: &Program<'_>, text: &'t str) -> Option<(Place, &'t str)> {
+        let fits = |(name, named): &(String, Named)| {
+            let rest = ends(name)
+                .find_map(|end| text.strip_prefix(end).filter(|rest| !continues(rest)))?;
+            let found = range(program, *named, rest)?;
+            Some((name.clone(), found))
+        };
+        let mut fitting = self.memory.iter().filter_map(fits);
+        let (name, found) = fitting.next()?;
+        // An output and its buffer may have one name.
+        fitting.all(|(other, _)| other == name).then_some(found)
+    }
+
+    /// What to say to somebody whose text is no place.
+    pub(crate) fn unknown(&self, program: &Program<'_>, text: &str) -> String {
+        let word = text.split_whitespace().next().unwrap_or_default();
+        let (name, behind) = word.split_at(word.find(['+', '[']).unwrap_or(word.len()));
+        let hint = if behind.starts_with('[') && behind.contains("].") {
+            let queues = program.queues.iter().map(|queue| &*queue.name);
+            hint(name, queues, behind)
+        } else {
+            let memory = self.memory.iter().map(|(name, _)| &**name);
+            hint(name, memory, behind)
+        };
+        format!(
+            "expected a tensor, TASK.in[K], TASK.out[K] or BUFFER+OFFSET..END within its buffer, found \"{text}\"{hint}; `info buffers` shows the names"
+        )
     }
 
     /// A place at the start of a text, and the text behind it. `Ok(None)`: the text starts with none.
@@ -150,7 +207,6 @@ impl Names {
             let mut known = self.memory.iter().filter(|(known, _)| known == name);
             return Ok(known.find_map(|(_, named)| range(program, *named, rest)));
         }
-        let continues = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
         let found = self.memory.iter().find_map(|(name, named)| {
             let rest = text.strip_prefix(name.as_str())?;
             if name.is_empty() || continues(rest) {
@@ -158,7 +214,7 @@ impl Names {
             }
             range(program, *named, rest)
         });
-        Ok(found)
+        Ok(found.or_else(|| self.short(program, text)))
     }
 
     /// `TASK.in[K]` or `TASK.out[K]`.
@@ -169,7 +225,7 @@ impl Names {
     ) -> Result<Option<(Place, &'t str)>, String> {
         let ends = text.match_indices("].").map(|(at, _)| at + 1);
         for end in ends {
-            let Some(&task) = self.tasks.get(&text[..end]) else {
+            let Some(task) = self.task(program, &text[..end]) else {
                 continue;
             };
             let rest = &text[end + 1..];
@@ -214,6 +270,30 @@ const fn words(direction: Direction) -> &'static str {
         Direction::Read => "reads",
         Direction::Write => "writes",
     }
+}
+
+/// What is left of a name without its parts before a dot, the longest first: `psum` of `sg00.psum`. Words that mean something else are no names.
+fn ends(name: &str) -> impl Iterator<Item = &str> {
+    let ends = name.match_indices('.').map(|(at, _)| &name[at + 1..]);
+    ends.filter(|end| {
+        end.starts_with(|c: char| c.is_alphabetic() || c == '_') && !KEYWORDS.contains(end)
+    })
+}
+
+/// `; did you mean "sg00.act[3]"?` for a mistyped name or the last part of one, with what stands behind it.
+pub(crate) fn hint<'n>(
+    typed: &str,
+    names: impl Iterator<Item = &'n str> + Clone,
+    behind: &str,
+) -> String {
+    let all = names.clone().chain(names.clone().flat_map(ends));
+    let meant = suggest::closest(typed, all).unwrap_or(typed);
+    suggest::hint_with(meant, names, behind)
+}
+
+/// Whether a text goes on with the word before it.
+fn continues(rest: &str) -> bool {
+    rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
 }
 
 /// What follows the name of a tensor or buffer: `+OFFSET..END`, or nothing.
@@ -323,8 +403,12 @@ pub(crate) fn select(session: &Session<'_, '_>, touches: &Touches, place: &Place
     match place {
         Place::Port { output, index } => Selection::port(port(program, *output, *index)),
         Place::Range { buffer, low, high } => {
+            let pattern = Pattern::contiguous(*low, high - low);
+            if let Some((element, shape)) = program.buffers[*buffer].tensor.clone() {
+                return Selection::tensor(*buffer, pattern, element, shape);
+            }
             let element = element_at(session, touches, *buffer, *low, session.at());
-            Selection::pattern(*buffer, Pattern::contiguous(*low, high - low), element)
+            Selection::pattern(*buffer, pattern, element)
         }
         Place::Access {
             task,
@@ -339,34 +423,27 @@ pub(crate) fn select(session: &Session<'_, '_>, touches: &Touches, place: &Place
                     ElementType::UInt8,
                 );
             };
-            let ports = program
+            let mut ports = program
                 .interface
                 .inputs
                 .iter()
                 .chain(&program.interface.outputs);
-            let mut whole = ports.filter(|port| {
+            // What the task says of its operand comes first: whoever wrote the bytes may have been wrong, or nobody may have written them.
+            let own = program.kernel(*task).tensor(&access);
+            let is_whole = |port: &&Port| {
                 port.buffer == access.buffer
                     && access.pattern == Pattern::contiguous(0, port.bytes().unwrap_or(0))
-            });
-            if let Some(port) = whole.next() {
+                    && own.as_ref().is_none_or(|own| own.0 == port.element)
+            };
+            if let Some(port) = ports.find(is_whole) {
                 return Selection::port(port);
             }
             if access.tensor == Access::DESCRIPTION {
                 return Selection::pattern(access.buffer, access.pattern, ElementType::UInt8);
             }
-            if let Some((element, shape)) = program.kernel(*task).tensor(&access) {
-                let bytes = shape
-                    .iter()
-                    .try_fold(1u64, |n, d| n.checked_mul(*d))
-                    .and_then(|n| element.bytes_for(n));
-                let selection = Selection::pattern(access.buffer, access.pattern, element);
-                // A part of a tensor has the dimensions of its pattern.
-                let is_whole = bytes.is_some() && bytes == selection.pattern.bytes();
-                return if is_whole && !shape.is_empty() {
-                    Selection { shape, ..selection }
-                } else {
-                    selection
-                };
+            let held = || program.buffers[access.buffer].tensor.clone();
+            if let Some((element, shape)) = own.or_else(held) {
+                return Selection::tensor(access.buffer, access.pattern, element, shape);
             }
             let effect = session.effect_of(*task).unwrap_or(session.effects());
             // What a task writes has the type that it leaves.
@@ -400,6 +477,9 @@ fn element_at(
             Some(Left::Moved(from, at)) => (buffer, byte, before) = (from, at, effect),
             None => break,
         }
+    }
+    if let Some((element, _)) = &program.buffers[buffer].tensor {
+        return *element;
     }
     let mut ports = program
         .interface
@@ -449,11 +529,4 @@ pub(crate) fn where_text(program: &Program<'_>, selection: &Selection) -> String
     }
     let _ = write!(text, "{} B", pattern.run);
     text
-}
-
-/// What to say to somebody whose name is no place.
-pub(crate) fn unknown(text: &str) -> String {
-    format!(
-        "expected a tensor, TASK.in[K], TASK.out[K] or BUFFER+OFFSET..END within its buffer, found \"{text}\"; `info buffers` shows the names"
-    )
 }

@@ -121,6 +121,27 @@ impl Tensor {
         format!("[{}{more}]", shown.join(", "))
     }
 
+    /// The same bytes as elements of another type: as many of them in a row as fit, or one row where rows do not divide.
+    #[must_use]
+    pub fn read_as(self, element: ElementType) -> Tensor {
+        let bits = self.bytes.len() as u64 * 8;
+        let mut shape = self.shape;
+        let row = shape.last_mut();
+        let row = row.filter(|row| (**row * self.element.bits()).is_multiple_of(element.bits()));
+        if let Some(row) = row {
+            *row = *row * self.element.bits() / element.bits();
+        }
+        let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
+        if elements.and_then(|n| n.checked_mul(element.bits())) != Some(bits) {
+            shape = vec![bits / element.bits()];
+        }
+        Tensor {
+            element,
+            shape,
+            bytes: self.bytes,
+        }
+    }
+
     /// Elements of less than a byte get a byte each.
     #[must_use]
     pub fn whole_bytes(self) -> Tensor {

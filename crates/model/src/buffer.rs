@@ -1,5 +1,6 @@
 //! Where bytes are: memories of the machine, and the buffers in them.
 
+use crate::element::ElementType;
 use crate::id::MemoryId;
 use std::borrow::Cow;
 
@@ -84,6 +85,8 @@ pub struct Buffer<'a> {
     pub role: Role,
     /// Bytes at the start, borrowed from the file where they stand there; the rest is undefined (zero when run).
     pub initial: Cow<'a, [u8]>,
+    /// Type and dimensions, outermost first, of the one tensor that it holds throughout. `None` where tensors share it, or its type is not known.
+    pub tensor: Option<(ElementType, Vec<u64>)>,
 }
 
 impl<'a> Buffer<'a> {
@@ -97,6 +100,7 @@ impl<'a> Buffer<'a> {
             size,
             role,
             initial: Cow::Borrowed(&[]),
+            tensor: None,
         }
     }
 }

@@ -92,6 +92,25 @@ impl ElementType {
         ElementType::ALL.iter().copied().find(|t| t.name() == name)
     }
 
+    /// The type of a [name](ElementType::name), or of one of the short forms that listings and the field use: `fp32`, `f32`, `bf16`, `fp8e4`, `i8`,
+    /// `s8`, `u8`. For what people type; files are read by their own names.
+    pub fn from_word(word: &str) -> Option<ElementType> {
+        let word = word.to_ascii_lowercase();
+        ElementType::from_name(&word).or_else(|| {
+            Some(match &*word {
+                "double" => ElementType::Float64,
+                "fp32r" => ElementType::Float32,
+                "half" => ElementType::Float16,
+                "bf16" => ElementType::BFloat16,
+                "fp8e4" | "fp8_e4m3" | "f8e4m3" => ElementType::Float8E4M3,
+                "fp8_e4m3fn" | "f8e4m3fn" => ElementType::Float8E4M3Fn,
+                "fp8e5" | "fp8_e5m2" | "f8e5m2" => ElementType::Float8E5M2,
+                "fp8e3" | "fp8_e3m4" | "f8e3m4" => ElementType::Float8E3M4,
+                _ => return ElementType::from_name(&lengthened(&word)?),
+            })
+        })
+    }
+
     /// The bits that are all ones in NaN and the infinities, and in no other number; `None` for types that have neither.
     pub const fn nonfinite_bits(self) -> Option<u64> {
         Some(match self {
@@ -116,8 +135,49 @@ impl ElementType {
     }
 }
 
+/// The name that a letter or two and a number of bits stand for: `float32` of `fp32` and `f32`, `uint8` of `u8`.
+fn lengthened(word: &str) -> Option<String> {
+    let (kind, bits) = word.split_at(word.find(|c: char| c.is_ascii_digit())?);
+    let kind = match kind {
+        "f" | "fp" => "float",
+        "i" | "s" => "int",
+        "u" => "uint",
+        _ => return None,
+    };
+    Some(format!("{kind}{bits}"))
+}
+
 impl fmt::Display for ElementType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_names_and_their_short_forms() {
+        for element in ElementType::ALL {
+            assert_eq!(ElementType::from_word(element.name()), Some(*element));
+        }
+        for (word, element) in [
+            ("fp32", ElementType::Float32),
+            ("F32", ElementType::Float32),
+            ("fp16", ElementType::Float16),
+            ("bf16", ElementType::BFloat16),
+            ("fp8e4", ElementType::Float8E4M3),
+            ("f8e4m3fn", ElementType::Float8E4M3Fn),
+            ("i8", ElementType::Int8),
+            ("s32", ElementType::Int32),
+            ("u1", ElementType::Binary),
+        ] {
+            assert_eq!(ElementType::from_word(word), Some(element), "{word}");
+        }
+        assert_eq!(
+            ["fp33", "x32", "f8", ""].map(ElementType::from_word),
+            [None; 4]
+        );
     }
 }

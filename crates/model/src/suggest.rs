@@ -30,13 +30,22 @@ pub fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
 
 /// `; did you mean "x"?`, or nothing. A name that contains the typed one may be meant as well.
 pub fn hint<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
+    hint_with(name, candidates, "")
+}
+
+/// The same where something stands behind the name, which is right: `; did you mean "x[3]"?`.
+pub fn hint_with<'c>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+    behind: &str,
+) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let typed = name.to_lowercase();
     let holds = |candidate: &&str| !typed.is_empty() && candidate.to_lowercase().contains(&typed);
     let mut holders = candidates.iter().copied().filter(holds);
     closest(name, candidates.iter().copied())
         .or_else(|| holders.next())
-        .map(|found| format!("; did you mean \"{found}\"?"))
+        .map(|found| format!("; did you mean \"{found}{behind}\"?"))
         .unwrap_or_default()
 }
 

@@ -3,6 +3,7 @@
 use crate::attribution::Attribution;
 use chipless_model::{Program, QueueId, TaskId};
 use rustc_hash::FxHashMap;
+use std::fmt::Write;
 
 /// A server of a queue, and the tasks that it ran in order.
 pub(crate) struct Lane {
@@ -65,6 +66,26 @@ pub(crate) fn pieces(name: &str) -> Vec<(&str, &str)> {
         rest = after;
     }
     pieces
+}
+
+/// Names that differ in numbers alone as one, `core0–15.pe`: a number that differs shows its range.
+pub fn joint(names: &[&str]) -> String {
+    let all: Vec<Vec<(&str, &str)>> = names.iter().map(|name| pieces(name)).collect();
+    let mut joint = String::new();
+    for (at, (text, digits)) in all.iter().take(1).flatten().enumerate() {
+        let numbers = all.iter().filter_map(|pieces| Some(pieces.get(at)?.1));
+        let value = |digits: &&str| digits.parse::<u64>().unwrap_or(u64::MAX);
+        let (least, most) = (
+            numbers.clone().min_by_key(value).unwrap_or(digits),
+            numbers.max_by_key(value).unwrap_or(digits),
+        );
+        let _ = if least == most {
+            write!(joint, "{text}{digits}")
+        } else {
+            write!(joint, "{text}{least}–{most}")
+        };
+    }
+    joint
 }
 
 #[cfg(test)]

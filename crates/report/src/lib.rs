@@ -51,6 +51,7 @@ mod example;
 pub use bars::widest;
 pub use compare::{Comparison, FirstNan, NanSearch, Reference, Tolerance};
 pub use facts::Facts;
+pub use lanes::joint;
 pub use statistics::{Statistics, number};
 pub use style::{Paint, clean, wait};
 pub use timed_by::TimedBy;

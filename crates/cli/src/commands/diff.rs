@@ -1,13 +1,11 @@
 //! `chipless diff`
 
 use super::Opened;
-use super::retime::OF_PROGRAMS;
 use crate::failure::{Exit, Failure};
-use crate::options::TargetOptions;
+use crate::options::{OtherOptions, TargetOptions};
 use crate::output::{self, OutputOptions};
 use crate::terminal;
 use chipless::diff::Wanted;
-use chipless::suggest;
 use chipless_model::Time;
 use chipless_report::diff::Difference;
 use clap::Args;
@@ -30,7 +28,7 @@ pub(crate) struct Arguments {
     second: PathBuf,
     /// Show which layers take longer and why.
     ///
-    /// The contributions add up to the difference of the latencies.
+    /// The contributions add up to the difference of the latencies. `--other` with a machine, or a change of one, implies it.
     #[arg(long)]
     time: bool,
     /// Exit with 1 only if B is slower by more than this.
@@ -46,11 +44,8 @@ pub(crate) struct Arguments {
     /// Seed of the random inputs of --values.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Set an option for B only.
-    ///
-    /// Repeatable. A machine or a change of one implies --time. Examples: --other map=b.json, --other machine=npu5, --other set=clock.dpu=2x
-    #[arg(long, value_name = "NAME=VALUE")]
-    other: Vec<String>,
+    #[command(flatten)]
+    other: OtherOptions,
     #[command(flatten)]
     answer: OutputOptions,
     #[command(flatten)]
@@ -129,48 +124,12 @@ fn regression(names: &[String; 2], difference: &Difference, most: f64) -> Exit {
     Exit::Wrong
 }
 
-/// Options that change nothing but times.
-const TIMING: [&str; 3] = ["machine", "set", "calibration"];
-
-/// Refuses what this command has no option for, with the options that it has.
-fn refuse_other(name: &str) -> Result<(), Failure> {
-    let own = chipless::options();
-    let own = own.iter().map(|(spec, _)| spec);
-    let own: Vec<&str> = own
-        .filter(|spec| spec.commands.contains(&"diff"))
-        .map(|spec| spec.name)
-        .collect();
-    if own.contains(&name) {
-        return Ok(());
-    }
-    let more = if name == "what-if" || OF_PROGRAMS.contains(&name) {
-        ". `chipless run FILE --what-if KEY=VALUE` times a program as if it were compiled otherwise"
-            .to_owned()
-    } else {
-        suggest::hint(name, own.iter().copied())
-    };
-    let text = format!(
-        "expected an option of this command ({}), found \"{name}\"{more}",
-        own.join(", ")
-    );
-    Err(Failure::misuse("--other", text))
-}
-
 fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
     let mut options = arguments.options.load()?;
     options.data.computes = arguments.values;
     options.data.seed = arguments.seed;
-    let mut others = options.clone();
-    let mut times = arguments.time || arguments.max_regression.is_some();
-    for option in &arguments.other {
-        let (name, value) = option.split_once('=').ok_or_else(|| {
-            let text = format!("expected NAME=VALUE, found \"{option}\"");
-            Failure::misuse("--other", text)
-        })?;
-        refuse_other(name)?;
-        others.set(name, value)?;
-        times |= TIMING.contains(&name);
-    }
+    let others = arguments.other.load(&options, "diff")?;
+    let times = arguments.time || arguments.max_regression.is_some();
     let (first, second) = (
         Opened::open(&arguments.first)?,
         Opened::open(&arguments.second)?,
@@ -180,7 +139,7 @@ fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
         second.expect(target, &format!("a second file of target {target}"))?;
     }
     let wanted = Wanted {
-        time: times,
+        time: times || arguments.other.changes_times(),
         values: arguments.values.then_some(arguments.seed),
     };
     first.with_document(&options, |a| {

@@ -13,7 +13,7 @@ pub(crate) mod info;
 pub(crate) mod list;
 mod page;
 pub(crate) mod report;
-mod retime;
+pub(crate) mod retime;
 pub(crate) mod run;
 pub(crate) mod targets;
 pub(crate) mod view;

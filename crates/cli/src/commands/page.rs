@@ -2,7 +2,9 @@
 
 use super::{Opened, retime};
 use crate::failure::Failure;
-use chipless::{Lowered, OpenDocument, Options, Planned};
+use crate::options::OtherOptions;
+use crate::terminal;
+use chipless::{Lowered, OpenDocument, Options};
 use chipless_model::{Finding, Node, Program, Value};
 use chipless_report::TimedBy;
 use chipless_report::attribution::{Attribution, Lives, lives};
@@ -10,16 +12,58 @@ use chipless_report::diff::{self, Side};
 use chipless_report::page::{self, Against, Picture, Served};
 use chipless_report::why::Ranked;
 use chipless_sim::{Timeline, TimingOnly, Verified};
-use std::path::Path;
+use clap::Args;
+use std::path::{Path, PathBuf};
 
 /// A program with more tasks is not timed again with every figure of the machine for its page.
 const RANKED: usize = 2_000;
+
+/// The second program of a page.
+#[derive(Args, Debug)]
+pub(super) struct AgainstOptions {
+    /// Show a second program of the same target beside the first.
+    ///
+    /// --machine and all other options hold for both programs; --other changes the second only. Give the same file twice and --other machine=npu5 to
+    /// compare two machines.
+    #[arg(long, value_name = "OTHER")]
+    pub(super) against: Option<PathBuf>,
+    #[command(flatten)]
+    other: OtherOptions,
+}
+
+impl AgainstOptions {
+    /// The second program, given the options of the first.
+    pub(super) fn load(
+        &self,
+        first: &Options,
+        command: &str,
+    ) -> Result<Option<Second<'_>>, Failure> {
+        match &self.against {
+            Some(path) => Ok(Some(Second {
+                path,
+                options: self.other.load(first, command)?,
+            })),
+            None if self.other.is_empty() => Ok(None),
+            None => {
+                let text =
+                    "expected --against OTHER beside it: it sets options of the second program";
+                Err(Failure::misuse("--other", text))
+            }
+        }
+    }
+}
+
+/// A second program, and how it is run.
+pub(super) struct Second<'s> {
+    path: &'s Path,
+    options: Options,
+}
 
 /// The page of a file, beside another program of its target where one is given.
 pub(super) fn html(
     opened: &Opened,
     options: &Options,
-    against: Option<&Path>,
+    against: Option<&Second<'_>>,
     served: Served,
 ) -> Result<String, Failure> {
     opened.with_document(options, |document| {
@@ -29,15 +73,16 @@ pub(super) fn html(
         let lowered = document.lower()?;
         let shown = Shown::of(opened, options, document, &lowered)?;
         let run = shown.run(&opened.path, &lowered.program);
-        let Some(other) = against else {
+        let Some(second) = against else {
             return Ok(page::page(&run, None, served));
         };
-        let other = Opened::open(other)?;
+        let other = Opened::open(second.path)?;
         let target = opened.target().unwrap_or_default();
         other.expect(target, &format!("a second program of target {target}"))?;
-        other.with_document(options, |document| {
+        other.with_document(&second.options, |document| {
             let lowered = document.lower()?;
-            let beside = Shown::of(&other, options, document, &lowered)?;
+            let beside = Shown::of(&other, &second.options, document, &lowered)?;
+            note_equal(&shown, &beside);
             let beside = beside.run(&other.path, &lowered.program);
             let (a, b) = (side(&run), side(&beside));
             let (mut difference, pairs) = diff::diff(a, b);
@@ -52,11 +97,21 @@ pub(super) fn html(
     })
 }
 
+/// Says so where two runs take the same time: whoever set an option for one of them would look for a difference.
+fn note_equal(first: &Shown, second: &Shown) {
+    let [a, b] = [first, second].map(|shown| shown.timeline.end);
+    if a.ns().round() == b.ns().round() {
+        terminal::complain(&format!(
+            "note: both programs take {a}, the same to the nanosecond. Options hold for both; `--other machine=npu5` changes the second only\n"
+        ));
+    }
+}
+
 /// The page of a contract or a fabric: what it is, what was found, its pictures.
 fn without_run(
     opened: &Opened,
     document: &OpenDocument<'_>,
-    against: Option<&Path>,
+    against: Option<&Second<'_>>,
     served: Served,
 ) -> Result<String, Failure> {
     if against.is_some() {
@@ -148,10 +203,7 @@ impl Shown {
             attribution: Attribution::of(program, &timeline),
             lives: lives(program, &timeline),
             timed_by: document.timed_by()?,
-            estimate_ns: document
-                .capabilities()
-                .planned
-                .and_then(Planned::estimate_ns),
+            estimate_ns: document.estimate_ns()?,
             findings: findings.collect(),
             facts: document.facts(program, &timeline)?,
             notes: lowered.notes.clone(),

@@ -1,6 +1,7 @@
 //! `chipless report`
 
-use super::{Opened, page};
+use super::Opened;
+use super::page::{self, AgainstOptions, Second};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::options::TargetOptions;
@@ -26,9 +27,8 @@ pub(crate) struct Arguments {
     /// A program with several pictures, such as a schedule, needs a directory. A page is one self-contained file with summary, timeline, network, memory and tables. Default: pictures as text on stdout.
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Show a second program beside the first (pages only).
-    #[arg(long, value_name = "OTHER")]
-    against: Option<PathBuf>,
+    #[command(flatten)]
+    against: AgainstOptions,
     #[command(flatten)]
     options: TargetOptions,
 }
@@ -37,6 +37,7 @@ const EXAMPLES: &str = "\
 Examples:
   chipless report model.blob -o model.html                  the page of a run
   chipless report old.blob --against new.blob -o ab.html    two runs side by side
+  chipless report a.blob --against a.blob --other machine=npu5 -o ab.html   two machines
   chipless report schedule.json               as text: L2 over time, links
   chipless report schedule.json -o pictures   the same as SVG
   chipless report fabric.json -o fabric.svg
@@ -48,15 +49,16 @@ Exit status: 0 done, 1 the program is wrong, 2 the file cannot be read, has no p
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let options = arguments.options.load()?;
+    let second = arguments.against.load(&options, "report")?;
     let opened = Opened::open(&arguments.file)?;
     let is_page = |path: &&PathBuf| {
         path.extension()
             .is_some_and(|e| e.eq_ignore_ascii_case("html"))
     };
     if let Some(path) = arguments.output.as_ref().filter(is_page) {
-        return write_page(&opened, &options, arguments.against.as_deref(), path);
+        return write_page(&opened, &options, second.as_ref(), path);
     }
-    if arguments.against.is_some() {
+    if second.is_some() {
         let text =
             "expected -o PAGE.html beside it: two runs are shown side by side on a page only";
         return Err(Failure::misuse("--against", text));
@@ -92,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 fn write_page(
     opened: &Opened,
     options: &Options,
-    against: Option<&Path>,
+    against: Option<&Second<'_>>,
     path: &Path,
 ) -> Result<Exit, Failure> {
     let html = page::html(opened, options, against, Served::No)?;

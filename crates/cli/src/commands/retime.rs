@@ -103,7 +103,7 @@ fn remove(program: &mut Program<'_>, name: &str) -> Result<(), Failure> {
 const PARTS: usize = 4;
 
 /// Changes of a program rather than of its machine.
-pub(super) const OF_PROGRAMS: [&str; 3] = ["tiles", "precision", "without"];
+pub(crate) const OF_PROGRAMS: [&str; 3] = ["tiles", "precision", "without"];
 
 /// Other machine parameters that a run is timed with.
 #[derive(Args, Debug)]

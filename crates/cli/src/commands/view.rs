@@ -2,7 +2,8 @@
 
 mod bytes;
 
-use super::{Opened, page};
+use super::Opened;
+use super::page::{self, AgainstOptions};
 use crate::failure::{Exit, Failure};
 use crate::options::TargetOptions;
 use crate::terminal;
@@ -23,9 +24,8 @@ pub(crate) struct Arguments {
     /// A program file of any target.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// A second program of the same target, shown beside the first.
-    #[arg(long, value_name = "OTHER")]
-    against: Option<PathBuf>,
+    #[command(flatten)]
+    against: AgainstOptions,
     /// The port to serve it at; any free one without.
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
@@ -64,6 +64,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         seed: arguments.seed,
         ..Data::default()
     };
+    terminal::complain(&format!(
+        "{}: making the page; its address follows\n",
+        arguments.file.display()
+    ));
     let mut page = Page::of(arguments, &options)?;
     let server = Server::http(("127.0.0.1", arguments.port))
         .map_err(|error| Failure::misuse("--port", error))?;
@@ -183,13 +187,14 @@ fn make(arguments: &Arguments, options: &Options) -> Result<(Opened, String), Fa
     } else {
         Served::Whole
     };
-    let html = page::html(&opened, options, arguments.against.as_deref(), served)?;
+    let second = arguments.against.load(options, "view")?;
+    let html = page::html(&opened, options, second.as_ref(), served)?;
     Ok((opened, html))
 }
 
 fn stamps(arguments: &Arguments) -> Vec<Option<SystemTime>> {
     let written = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
-    let files = [Some(&arguments.file), arguments.against.as_ref()];
+    let files = [Some(&arguments.file), arguments.against.against.as_ref()];
     files
         .into_iter()
         .flatten()

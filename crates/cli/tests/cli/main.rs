@@ -16,6 +16,7 @@ mod house;
 mod machines;
 mod neuron;
 mod npu;
+mod pages;
 mod schedules;
 mod small;
 mod support;

@@ -1,13 +1,14 @@
 //! Commands that look.
 
 use super::{Answer, Console, nothing};
+use crate::debugger::Debugger;
 use crate::expression::{self, Value};
 use crate::place::{Place, accesses, is_description, where_text};
 use crate::tensor::Tensor;
 use crate::touches::{Bytes, Kind};
 use chipless::{disk, npy};
-use chipless_model::{Action, Direction, Program, SyncId, TaskId};
-use chipless_report::{clean, wait};
+use chipless_model::{Action, Direction, ElementType, Program, SyncId, TaskId};
+use chipless_report::{clean, joint, wait};
 use chipless_sim::SyncState;
 use serde_json::{Value as Json, json};
 use std::fmt::Write;
@@ -15,6 +16,8 @@ use std::path::Path;
 
 /// Elements that `x` shows at most.
 const EXAMINED: u64 = 1 << 16;
+/// Elements in a line of `x`.
+const ROW: usize = 8;
 /// Bytes of an operand whose numbers are summed up unasked, at most.
 const SUMMARISED: u64 = 64 << 20;
 
@@ -92,11 +95,8 @@ pub(super) fn examine(console: &mut Console<'_, '_>, arguments: &str) -> Result<
         }
         None => (1, arguments),
     };
-    let (word, address) = rest.split_once(char::is_whitespace).unwrap_or(("", rest));
     let debugger = &console.debugger;
-    let typed = expression::element(word).ok();
-    let address = if typed.is_some() { address } else { rest };
-    let place = debugger.place(address.trim())?;
+    let (typed, place) = typed_place(debugger, rest)?;
     let mut selection = debugger.select(&place);
     let element = typed.unwrap_or(selection.element);
     let size = element.bytes_for(count).unwrap_or(u64::MAX);
@@ -113,8 +113,9 @@ pub(super) fn examine(console: &mut Console<'_, '_>, arguments: &str) -> Result<
     };
     let mut text = String::new();
     let texts: Vec<String> = (0..tensor.len()).map(|i| tensor.text_of(i)).collect();
-    for (line, row) in texts.chunks(8).enumerate() {
-        let _ = writeln!(text, "{:>6}  {}", line * 8, row.join("  "));
+    for (line, row) in texts.chunks(ROW).enumerate() {
+        let index = format!("[{}]", line * ROW);
+        let _ = writeln!(text, "{index:>6}  {}", row.join("  "));
     }
     let value: Vec<Json> = tensor
         .all()
@@ -124,6 +125,24 @@ pub(super) fn examine(console: &mut Console<'_, '_>, arguments: &str) -> Result<
     Ok(Answer::said(text)
         .with("dtype", element.name())
         .with("value", value))
+}
+
+/// `TYPE ADDRESS`, or an address alone.
+fn typed_place(
+    debugger: &Debugger<'_, '_>,
+    text: &str,
+) -> Result<(Option<ElementType>, Place), String> {
+    let Some((word, address)) = text.split_once(char::is_whitespace) else {
+        return Ok((None, debugger.place(text)?));
+    };
+    match (expression::element(word), debugger.place(address)) {
+        (Ok(element), place) => Ok((Some(element), place?)),
+        // A name may have a blank in it.
+        (Err(no_type), place) => match debugger.place(text) {
+            Ok(whole) => Ok((None, whole)),
+            Err(no_place) => Err(if place.is_ok() { no_type } else { no_place }),
+        },
+    }
 }
 
 pub(super) fn list(console: &mut Console<'_, '_>, arguments: &str) -> Result<Answer, String> {
@@ -299,6 +318,7 @@ fn queues(console: &Console<'_, '_>) -> (String, Json) {
     let session = &console.debugger.session;
     let program = session.program();
     let (mut text, mut found) = (String::new(), Vec::new());
+    let mut idle: Vec<String> = Vec::new();
     for at in &session.moment().servers {
         let name = server_name(program, at.queue, at.server);
         let waits: Vec<String> = at.waits.iter().map(|w| wait(program, w)).collect();
@@ -309,18 +329,39 @@ fn queues(console: &Console<'_, '_>) -> (String, Json) {
             (Some(_), false, false) => "waits",
         };
         let task = at.task.map(|task| program.task_name(task));
-        let what = at
-            .task
-            .map(|task| described(program, task))
-            .unwrap_or_default();
+        found.push(json!({"queue": name, "state": state, "task": task, "waits": waits}));
+        let Some(task) = at.task else {
+            idle.push(name);
+            continue;
+        };
+        let what = described(program, task);
         let _ = write!(text, "{name:12}  {state:6}  {what}");
         if !waits.is_empty() {
             let _ = write!(text, "  for {}", waits.join(" and "));
         }
         text.push('\n');
-        found.push(json!({"queue": name, "state": state, "task": task, "waits": waits}));
     }
+    idle_text(&mut text, &idle);
     (text, found.into())
+}
+
+/// A line for idle servers whose names differ in numbers alone: there may be many, and the others are those that say something.
+fn idle_text(out: &mut String, names: &[String]) {
+    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
+    for name in names {
+        let kind: String = name.chars().filter(|c| !c.is_ascii_digit()).collect();
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, alike)) => alike.push(name),
+            None => kinds.push((kind, vec![name])),
+        }
+    }
+    for (_, alike) in kinds {
+        let _ = write!(out, "{:12}  idle", clean(&joint(&alike)));
+        if alike.len() > 1 {
+            let _ = write!(out, "    {} of them", alike.len());
+        }
+        out.push('\n');
+    }
 }
 
 /// A server of a queue: the queue's name, with a number where it has several.

@@ -1,8 +1,9 @@
 //! Commands that move.
 
 use super::{Answer, Console, nothing};
-use crate::debugger::{Reason, Stop};
+use crate::debugger::Reason;
 use chipless_model::QueueId;
+use std::cmp::Ordering;
 
 /// A number of times; one without.
 fn times(arguments: &str) -> Result<usize, String> {
@@ -97,17 +98,24 @@ pub(super) fn until(console: &mut Console<'_, '_>, arguments: &str) -> Result<An
             "expected a task that is still to come, found {arguments}, effect {effect} of the past; `goto {arguments}` goes back"
         ));
     }
-    let answer = forward(console, effect, Reason::Step);
+    let interrupt = console.interrupt.clone();
+    let mut stop = console.debugger.run_to(effect, Reason::Step, &interrupt);
     if console.debugger.session.at() == effect {
-        return Ok(answer);
+        if stop.reason == Reason::Step {
+            stop.detail = format!("reached {arguments}");
+        }
+    } else if stop.reason == Reason::Catch {
+        return Err(format!("{arguments} is not reached: {}", stop.detail));
+    } else {
+        let why = if stop.detail.is_empty() { "" } else { "; " };
+        stop.detail = format!("{}{why}{arguments} is not reached yet", stop.detail);
     }
-    match console.debugger.last().reason {
-        Reason::Catch => Err(format!(
-            "{arguments} is not reached: {}",
-            console.debugger.last().detail
-        )),
-        _ => Ok(answer),
-    }
+    Ok(console.stopped(&stop))
+}
+
+/// `1 effect`, `2 effects`.
+fn effects_text(count: usize) -> String {
+    format!("{count} effect{}", if count == 1 { "" } else { "s" })
 }
 
 /// The effect of a task by name.
@@ -146,10 +154,14 @@ pub(super) fn reverse_next(
 
 pub(super) fn goto(console: &mut Console<'_, '_>, arguments: &str) -> Result<Answer, String> {
     let effects = console.debugger.session.effects();
+    let mut target = arguments.to_owned();
     let effect = match arguments {
         "end" => effects,
         text => match text.parse::<usize>() {
-            Ok(effect) if effect <= effects => effect,
+            Ok(effect) if effect <= effects => {
+                target = format!("effect {effect}");
+                effect
+            }
             Ok(effect) => {
                 return Err(format!(
                     "expected an effect up to {effects}, found {effect}"
@@ -158,9 +170,18 @@ pub(super) fn goto(console: &mut Console<'_, '_>, arguments: &str) -> Result<Ans
             Err(_) => effect_of(console, text)?,
         },
     };
-    let stop: Stop = console.debugger.goto(effect);
+    let from = console.debugger.session.at();
+    let mut stop = console.debugger.goto(effect);
     if console.debugger.session.at() < effect {
         return Err(format!("effect {effect} is not reached: {}", stop.detail));
+    }
+    if stop.detail.is_empty() {
+        let way = match from.cmp(&effect) {
+            Ordering::Less => format!("went forward {} to", effects_text(effect - from)),
+            Ordering::Equal => "stayed at".to_owned(),
+            Ordering::Greater => format!("went back {} to", effects_text(from - effect)),
+        };
+        stop.detail = format!("{way} {target}");
     }
     Ok(console.stopped(&stop))
 }

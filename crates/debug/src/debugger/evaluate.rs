@@ -17,15 +17,7 @@ impl Debugger<'_, '_> {
             Expression::Effect => Value::Number(self.session.at() as f64),
             Expression::Place(place) => Value::Tensor(self.read(place)?),
             Expression::Slice(inner, indices) => Value::Tensor(self.tensor(inner)?.slice(indices)?),
-            Expression::As(inner, element) => {
-                let tensor = self.tensor(inner)?;
-                let count = tensor.bytes.len() as u64 * 8 / element.bits();
-                Value::Tensor(Tensor {
-                    element: *element,
-                    shape: vec![count],
-                    bytes: tensor.bytes,
-                })
-            }
+            Expression::As(inner, element) => Value::Tensor(self.tensor(inner)?.read_as(*element)),
             Expression::Apply(function, inner) => apply(function, &self.tensor(inner)?),
             Expression::Compare(operator, left, right) => {
                 compare(operator, &self.value(left)?, &self.value(right)?)?

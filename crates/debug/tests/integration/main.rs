@@ -5,6 +5,7 @@
 mod adapter;
 mod commands;
 mod moments;
+mod operands;
 
 use chipless::{FailureKind, Options, fill};
 use chipless_debug::{BUDGET, Console, Debugger, Session};

@@ -2,7 +2,7 @@
 
 use super::{Run, tasks_of_queues, utilization};
 use crate::bars::{bar, cut, widest};
-use crate::lanes::pieces;
+use crate::lanes::{joint, pieces};
 use crate::style::{Paint, bytes, count, rate};
 use chipless_model::Time;
 use rustc_hash::FxHashMap;
@@ -98,24 +98,9 @@ impl Run<'_, '_> {
 }
 
 impl Line<'_> {
-    /// `core0–15.pe`: a number that differs shows its range.
     fn name(&self) -> String {
-        let all: Vec<Vec<(&str, &str)>> = self.0.iter().map(|one| pieces(one.name)).collect();
-        let mut name = String::new();
-        for (at, (text, digits)) in all[0].iter().enumerate() {
-            let numbers = all.iter().map(|pieces| pieces[at].1);
-            let value = |digits: &&str| digits.parse::<u64>().unwrap_or(u64::MAX);
-            let (least, most) = (
-                numbers.clone().min_by_key(value).unwrap_or(digits),
-                numbers.max_by_key(value).unwrap_or(digits),
-            );
-            let _ = if least == most {
-                write!(name, "{text}{digits}")
-            } else {
-                write!(name, "{text}{least}–{most}")
-            };
-        }
-        name
+        let names: Vec<&str> = self.0.iter().map(|one| one.name).collect();
+        joint(&names)
     }
 
     fn share(&self) -> f64 {

@@ -214,6 +214,13 @@ impl<'a> Lowering<'a, '_> {
         (self.build.buffer(memory), self.build.buffer(port))
     }
 
+    /// What is in the buffers of a stream.
+    fn hold(&mut self, buffers: (BufferId, BufferId), element: ElementType, shape: &[u64]) {
+        for buffer in [buffers.0, buffers.1] {
+            self.build.program.buffers[buffer].tensor = Some((element, shape.to_vec()));
+        }
+    }
+
     fn buffers(&mut self) {
         let graph = self.graph;
         for ((index, input), (node, body, port)) in (0..).zip(self.inputs).zip(graph.inputs()) {
@@ -227,6 +234,7 @@ impl<'a> Lowering<'a, '_> {
             };
             let name = body.name.clone();
             let buffers = self.add_buffers(name, array, rows * row_bytes, role, initial);
+            self.hold(buffers, input.element, &input.shape);
             if is_given {
                 self.build.program.interface.inputs.push(Port {
                     name: body.name.clone(),
@@ -270,11 +278,13 @@ impl<'a> Lowering<'a, '_> {
                 let (name, array) = (title(&body.name, flags), self.array(port));
                 let (size, role) = (count.rows * row_bytes, Role::Output);
                 let buffers = self.add_buffers(name, array, size, role, &[]);
+                let shape = vec![count.rows, port.lanes.into()];
+                self.hold(buffers, element, &shape);
                 self.build.program.interface.outputs.push(Port {
                     name: title(&body.name, flags),
                     buffer: buffers.0,
                     element,
-                    shape: vec![count.rows, port.lanes.into()],
+                    shape,
                     host_element: None,
                     scale: None,
                 });
@@ -424,8 +434,11 @@ impl<'a> Lowering<'a, '_> {
         let registers = (size > 0 && pieces.count > 1).then(|| {
             let memory = self.memory("fabric", MemoryKind::Registers);
             let name = format!("fabric.{number}.registers");
-            let buffer = Buffer::new(name, memory, size, Role::Scratch);
-            self.build.buffer(buffer)
+            let words = size / size_of::<u64>() as u64;
+            self.build.buffer(Buffer {
+                tensor: Some((ElementType::UInt64, vec![words])),
+                ..Buffer::new(name, memory, size, Role::Scratch)
+            })
         });
         let at_port = |channels: &[Channel<'a>], chunk: u64| {
             let pieces = channels.iter().map(|channel| {

@@ -1,7 +1,8 @@
 //! A tile as a kernel: what it touches, and its effect.
 
 use super::arithmetic;
-use super::tile::Tile;
+use super::tile::{Input, Tile};
+use crate::operation::{Kind, Operation};
 use crate::schedule::Bounds;
 use chipless_model::{Access, Direction, ElementType, Fault, Kernel, Storage};
 use std::borrow::Cow;
@@ -52,12 +53,25 @@ impl Kernel for Tile {
     }
 
     fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
-        match self.meaning.as_deref() {
-            Some(Ok(operation)) if access.direction == Direction::Write => {
-                Some((operation.output, Vec::new()))
+        let Some(Ok(operation)) = self.meaning.as_deref() else {
+            return None;
+        };
+        let element = match access.direction {
+            Direction::Write => operation.output,
+            Direction::Read => {
+                let is_meant = |input: &&Input| {
+                    let mut found = false;
+                    let mut look = |own: Access| found = found || own == *access;
+                    input.region.read(&mut look);
+                    found
+                };
+                let Some(input) = self.inputs.iter().find(is_meant) else {
+                    return self.weights_of(operation);
+                };
+                operation.operands.get(usize::from(input.operand))?.element
             }
-            _ => None,
-        }
+        };
+        Some((element, Vec::new()))
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
@@ -102,4 +116,16 @@ fn cut(bytes: &[u8], whole: &Bounds, of: &Bounds, element: usize) -> Vec<u8> {
         }
     }
     part
+}
+
+impl Tile {
+    /// The type of its weights, where no biases and factors lie among them.
+    fn weights_of(&self, operation: &Operation) -> Option<(ElementType, Vec<u64>)> {
+        match operation.kind {
+            Kind::Convolution { weight, .. } if self.parameters.is_some() => {
+                Some((weight, Vec::new()))
+            }
+            _ => None,
+        }
+    }
 }

@@ -8,7 +8,8 @@ use super::{Elements, move_bytes};
 use crate::stream::operand::leaves_partitions;
 use crate::stream::{Details, Opcode, Slot, Space};
 use chipless_model::{
-    Access, BufferId, Dependence, Direction, Doubt, Fault, Grade, Kernel, Pattern, Storage,
+    Access, BufferId, Dependence, Direction, Doubt, ElementType, Fault, Grade, Kernel, Pattern,
+    Storage,
 };
 use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
@@ -163,6 +164,19 @@ impl Side {
         }
     }
 
+    /// The type of its elements, where an access touches them; words that say where they are have none here.
+    pub(crate) fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
+        let elements = self.elements();
+        let is_meant = match self {
+            Side::Fixed(_) => elements.is_touched_by(access),
+            Side::Found(found) => {
+                let mut regions = found.regions.iter();
+                regions.any(|region| region.buffer == access.buffer)
+            }
+        };
+        is_meant.then(|| (elements.element, Vec::new()))
+    }
+
     /// Its elements, or as many like them.
     pub(crate) fn elements(&self) -> &Elements {
         match self {
@@ -233,6 +247,14 @@ impl Kernel for Addressed<'_> {
             operation,
         };
         transfer.execute(storage)
+    }
+
+    fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
+        let side = match access.direction {
+            Direction::Read => &self.from,
+            Direction::Write => &self.to,
+        };
+        side.tensor(access)
     }
 
     fn grade(&self) -> Grade {

@@ -1,8 +1,10 @@
 //! What one core writes into the state buffer of another.
 
-use super::{Elements, move_bytes};
+use super::{Elements, move_bytes, tensor_of};
 use crate::stream::{Details, Slot};
-use chipless_model::{Access, BufferId, Dependence, Doubt, Fault, Grade, Kernel, Pattern, Storage};
+use chipless_model::{
+    Access, BufferId, Dependence, Doubt, ElementType, Fault, Grade, Kernel, Pattern, Storage,
+};
 use std::borrow::Cow;
 
 use super::dependence::{Relation, follow};
@@ -40,6 +42,10 @@ impl Kernel for Exchange<'_> {
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         move_bytes(storage, &self.from, &self.to)
+    }
+
+    fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
+        tensor_of(access, [&self.from, &self.to])
     }
 
     fn source_of(&self, buffer: BufferId, byte: u64) -> Option<(BufferId, u64)> {

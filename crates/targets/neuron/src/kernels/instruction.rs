@@ -7,7 +7,7 @@ use super::dependence::{Relation, follow};
 use super::indexed::form::Form;
 use super::microscaled::Microscaled;
 use super::sequencer::{self, Alu};
-use super::{Context, Elements, elements};
+use super::{Context, Elements, elements, tensor_of};
 use crate::stream::formats::{Exchange, Kind, LoadMask};
 use crate::stream::{Details, ElementCode, Instruction, Opcode, Operand, Slot, Support};
 use chipless_model::access::traffic;
@@ -336,6 +336,23 @@ impl Kernel for Executed<'_> {
             Ok(Effect::Compute(effect)) => effect.destinations().for_each(result),
             Ok(Effect::None | Effect::LoadWeights(_) | Effect::Alu(_)) | Err(_) => {}
         });
+    }
+
+    fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
+        let chip = &self.context.chip;
+        if access.buffer == chip.array {
+            return Some((ElementType::Float32, Vec::new()));
+        }
+        let operands = self.slot.operands();
+        // What is written in the place of what was read may have another type.
+        let (same, other): (Vec<&Operand>, _) = operands
+            .iter()
+            .partition(|operand| operand.direction == access.direction);
+        let of = |operands: &[&Operand]| {
+            let elements = operands.iter().filter_map(|one| chip.elements(one).ok());
+            tensor_of(access, &elements.collect::<Vec<_>>())
+        };
+        of(&same).or_else(|| of(&other))
     }
 
     fn source_of(&self, buffer: BufferId, byte: u64) -> Option<(BufferId, u64)> {

@@ -184,6 +184,11 @@ impl Elements {
         }
     }
 
+    /// Whether an access touches them, in their order.
+    fn is_touched_by(&self, access: &Access) -> bool {
+        self.buffer == access.buffer && self.pattern == access.pattern
+    }
+
     fn read_access(&self) -> Access {
         Access::read(self.buffer, self.pattern.clone())
     }
@@ -258,6 +263,16 @@ impl Elements {
         encode_f32(self.element, values, Rounding::NearestEven, packed).map_err(fault)?;
         strided::scatter(packed, storage.bytes_mut(self.buffer), &self.pattern).map_err(fault)
     }
+}
+
+/// The type of what an access touches, given all elements that an instruction touches.
+fn tensor_of<'e>(
+    access: &Access,
+    elements: impl IntoIterator<Item = &'e Elements>,
+) -> Option<(ElementType, Vec<u64>)> {
+    let mut elements = elements.into_iter();
+    let found = elements.find(|elements| elements.is_touched_by(access))?;
+    Some((found.element, Vec::new()))
 }
 
 /// Moves bytes as they are.

@@ -3,7 +3,7 @@
 use super::addressed::{Side, number};
 use super::alu::Operation;
 use super::dependence::{Relation, follow};
-use super::{Chip, Context, Elements};
+use super::{Chip, Context, Elements, tensor_of};
 use crate::graph::Engine;
 use crate::stream::formats::{Field, RegisterOperation};
 use crate::stream::operand::leaves_partitions;
@@ -522,6 +522,12 @@ impl Kernel for RegisterMemory<'_> {
             Direction::Read => (bytes, 0),
             Direction::Write => (0, bytes),
         }
+    }
+
+    fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
+        self.memory
+            .tensor(access)
+            .or_else(|| tensor_of(access, self.registers()))
     }
 
     fn dependence(

@@ -1,7 +1,7 @@
 //! What a DMA queue moves: transfers of instructions, and descriptors of the engine JSON files.
 
 use super::dependence::{Relation, follow};
-use super::{Elements, fault, integers, move_bytes};
+use super::{Elements, fault, integers, move_bytes, tensor_of};
 use crate::stream::{Instruction, Slot};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::strided;
@@ -160,6 +160,14 @@ impl Kernel for Transfer<'_> {
         if self.to.element.nonfinite_bits().is_some() {
             visit(self.to.write_access(), self.to.element);
         }
+    }
+
+    fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
+        let found = tensor_of(access, self.sources.iter().chain([&self.to]))?;
+        // What is copied as bytes may be anything.
+        let says_nothing =
+            matches!(self.operation, Operation::Copy) && found.0 == ElementType::UInt8;
+        (!says_nothing).then_some(found)
     }
 
     fn source_of(&self, buffer: BufferId, byte: u64) -> Option<(BufferId, u64)> {

@@ -5,7 +5,8 @@ use super::layer_of;
 use super::pieces::{self, Pieces};
 use chipless_kernels::{cast, strided};
 use chipless_model::{
-    Access, BufferId, Dependence, Doubt, ElementType, Fault, Kernel, Loop, Pattern, Storage, Zero,
+    Access, BufferId, Dependence, Direction, Doubt, ElementType, Fault, Kernel, Loop, Pattern,
+    Storage, Zero,
 };
 use std::borrow::Cow;
 
@@ -197,6 +198,22 @@ impl Kernel for Transfer<'_> {
             strided::scatter(&bytes, storage.bytes_mut(*buffer), pattern).map_err(fault)?;
         }
         Ok(())
+    }
+
+    /// A conversion knows its types, and a list of indices is one; other bytes are moved as they are.
+    fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
+        let element = match (&self.source, access.direction) {
+            _ if access.tensor == Access::DESCRIPTION => return None,
+            (Source::Walk(_, _, Some((before, _))), Direction::Read) => *before,
+            (Source::Walk(_, _, Some((_, after))), Direction::Write) => *after,
+            (Source::Rows { list, .. }, Direction::Read)
+                if (list.0, &list.1) == (access.buffer, &access.pattern) =>
+            {
+                ElementType::Int64
+            }
+            _ => return None,
+        };
+        Some((element, Vec::new()))
     }
 
     fn source_of(&self, buffer: BufferId, byte: u64) -> Option<(BufferId, u64)> {

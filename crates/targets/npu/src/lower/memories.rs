@@ -39,18 +39,15 @@ impl Lowering<'_, '_> {
                 Some(bounds) if bounds.is_input => Role::Constant,
                 _ => role,
             };
+            let name = section.name.clone();
             self.buffers[index] = Some(self.build.buffer(Buffer {
-                name: section.name.clone().into_owned(),
-                memory: ddr,
                 address: section.address,
-                alignment: 1,
-                size: section.size,
-                role,
                 initial: match (role, sizes) {
                     (Role::State, _) => Cow::Owned(vec![0; section.size as usize]),
                     (Role::Constant, Some(bounds)) => Cow::Owned(bounds.bytes()),
                     _ => Cow::Borrowed(&section.bytes),
                 },
+                ..Buffer::new(name, ddr, section.size, role)
             }));
         }
         // Where every engine reaches all tiles by one address, they are one memory.
@@ -68,13 +65,8 @@ impl Lowering<'_, '_> {
             };
             let memory = self.build.memory(&name, size, MemoryKind::Scratchpad);
             self.cmx.buffers[tile as usize] = Some(self.build.buffer(Buffer {
-                name,
-                memory,
                 address: Some(0),
-                alignment: 1,
-                size,
-                role: Role::Scratch,
-                initial: Cow::Borrowed(&[]),
+                ..Buffer::new(name, memory, size, Role::Scratch)
             }));
         }
         let dma = &self.options.machine.dma;

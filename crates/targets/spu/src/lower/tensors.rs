@@ -122,7 +122,10 @@ impl<'p> Lowering<'p, '_> {
         if self.build.program.memories[memory].name == "beyond" {
             self.does_not_fit += size;
         }
-        let buffer = Buffer::new(name, memory, size, self.role);
+        let buffer = Buffer {
+            tensor: Some((tensor.element.model(), tensor.shape.to_vec())),
+            ..Buffer::new(name, memory, size, self.role)
+        };
         tensor.buffer = self.build.buffer(buffer);
         Ok(tensor)
     }

@@ -5,13 +5,14 @@
 pub(crate) mod form;
 
 use super::transfer::{Compute, put};
-use super::{Elements, fault, integers};
+use super::{Elements, fault, integers, tensor_of};
 use crate::kernels::addressed::{Region, number};
 use crate::stream::{Details, Slot};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::strided;
 use chipless_model::{
-    Access, BufferId, Dependence, Direction, Doubt, Fault, Grade, Kernel, Pattern, Storage,
+    Access, BufferId, Dependence, Direction, Doubt, ElementType, Fault, Grade, Kernel, Pattern,
+    Storage,
 };
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -134,6 +135,19 @@ impl Rows {
         }
     }
 
+    /// The type of what an access touches: rows, or the words that find them.
+    fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
+        let Rows::ByIndex(by) = self else {
+            return tensor_of(access, [self.elements()]);
+        };
+        let is_region = access.buffer == by.region.buffer
+            && access.pattern == Pattern::contiguous(by.region.offset, by.region.size);
+        if is_region {
+            return Some((by.elements.element, Vec::new()));
+        }
+        tensor_of(access, by.sources())
+    }
+
     fn accesses(&self, direction: Direction, is_part: bool, visit: &mut dyn FnMut(Access)) {
         let access = |buffer, pattern| match direction {
             Direction::Read => Access::read(buffer, pattern),
@@ -178,6 +192,14 @@ impl Kernel for Indexed<'_> {
             self.to.accesses(Direction::Read, leaves_out, visit);
         }
         self.to.accesses(Direction::Write, leaves_out, visit);
+    }
+
+    fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
+        let rows = match access.direction {
+            Direction::Read => [&self.from, &self.to],
+            Direction::Write => [&self.to, &self.from],
+        };
+        rows.into_iter().find_map(|rows| rows.tensor(access))
     }
 
     fn traffic(&self) -> (u64, u64) {
