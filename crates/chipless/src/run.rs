@@ -179,6 +179,8 @@ pub fn remarked(program: &Program<'_>, storage: &Storage<'_>) -> Vec<Finding> {
 pub(crate) struct Done {
     pub(crate) timeline: Timeline,
     pub(crate) timed_by: Option<TimedBy>,
+    /// The compiler's own estimate for the same machine.
+    pub(crate) estimate_ns: Option<f64>,
     pub(crate) is_timed: bool,
     /// Bytes of each output; none of a run without data.
     pub(crate) outputs: Vec<Vec<u8>>,
@@ -250,6 +252,7 @@ pub(crate) fn execute<'a>(
     Ok(Done {
         facts: document.facts(program, &timeline)?,
         timed_by: document.timed_by()?,
+        estimate_ns: document.estimate_ns()?,
         is_timed: order == Order::Timed,
         findings,
         timeline,
@@ -270,6 +273,7 @@ pub(crate) fn time(
     Ok(Done {
         facts: document.facts(verified.program(), &timeline)?,
         timed_by: document.timed_by()?,
+        estimate_ns: document.estimate_ns()?,
         is_timed: true,
         timeline,
         findings: Vec::new(),
@@ -396,6 +400,7 @@ impl Done {
             program,
             timeline: &self.timeline,
             timed_by: self.timed_by.clone(),
+            estimate_ns: self.estimate_ns,
             is_timed: self.is_timed,
             outputs: outputs.collect(),
             attribution: Cow::Owned(Attribution::of(program, &self.timeline)),

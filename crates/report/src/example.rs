@@ -308,6 +308,7 @@ pub(crate) fn run<'r, 'a>(program: &'r Program<'a>, timeline: &'r Timeline) -> R
         program,
         timeline,
         timed_by: None,
+        estimate_ns: None,
         is_timed: true,
         outputs: vec![],
         attribution: Cow::Owned(Attribution::of(program, timeline)),

@@ -42,6 +42,8 @@ pub struct Run<'r, 'a> {
     pub timeline: &'r Timeline,
     /// The machine that it was timed by, where its target has one.
     pub timed_by: Option<TimedBy>,
+    /// The compiler's own estimate in nanoseconds, where the file carries one for this machine.
+    pub estimate_ns: Option<f64>,
     /// Whether the times mean something: in a random order they do not, and the text leaves them out.
     pub is_timed: bool,
     /// What came out; empty when only times were asked for.
@@ -128,7 +130,12 @@ impl Run<'_, '_> {
             bytes(self.moved_bytes())
         );
         if let Some(by) = self.timed_by.as_ref().filter(|_| self.is_timed) {
-            let text = format!("timed by {by}; host not included");
+            let estimate = self.estimate_ns.map(Time::from_ns);
+            let estimate = estimate.map(|time| format!("; the compiler's own estimate: {time}"));
+            let text = format!(
+                "timed by {by}; host not included{}",
+                estimate.unwrap_or_default()
+            );
             let _ = writeln!(out, "  {}", paint.dim(clean(&text)));
         }
         self.outputs_text(&mut out, paint);

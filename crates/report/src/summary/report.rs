@@ -27,6 +27,7 @@ impl Run<'_, '_> {
             target: program.target,
             latency_ns: timeline.end.ns(),
             timed_by: self.timed_by.as_ref(),
+            estimate_ns: self.estimate_ns,
             tasks: timeline.completed(),
             moved_bytes: self.moved_bytes(),
             outputs: self
@@ -147,6 +148,9 @@ pub struct RunReport<'a> {
     /// The machine whose parameters the times rest on; absent where the target has none. The host is not part of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed_by: Option<&'a TimedBy>,
+    /// The compiler's own estimate of the latency, where the file carries one for the machine that the run was timed by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate_ns: Option<f64>,
     /// Tasks that ran.
     pub tasks: usize,
     /// Bytes that all transfers moved, each counted once.
