@@ -134,7 +134,7 @@ fn operands_have_types_in_every_target() {
         assert!(
             matrix
                 .iter()
-                .any(|value| value.starts_with("int8[192, 32]")),
+                .any(|value| value.starts_with("int8[32, 192]")),
             "{matrix:?}"
         );
     });
