@@ -230,6 +230,7 @@ impl<'a> Lowering<'a, '_> {
             if is_given {
                 self.build.program.interface.inputs.push(Port {
                     name: body.name.clone(),
+                    alias: None,
                     buffer: buffers.0,
                     element: input.element,
                     shape: input.shape.clone(),
@@ -272,6 +273,7 @@ impl<'a> Lowering<'a, '_> {
                 let buffers = self.add_buffers(name, array, size, role, &[]);
                 self.build.program.interface.outputs.push(Port {
                     name: title(&body.name, flags),
+                    alias: None,
                     buffer: buffers.0,
                     element,
                     shape: vec![count.rows, port.lanes.into()],
