@@ -1,7 +1,7 @@
 //! `chipless diff`
 
-use super::Opened;
 use super::retime::OF_PROGRAMS;
+use super::{Opened, full};
 use crate::failure::{Exit, Failure};
 use crate::options::TargetOptions;
 use crate::output::{self, OutputOptions};
@@ -171,6 +171,7 @@ fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
         others.set(name, value)?;
         times |= TIMING.contains(&name);
     }
+    full::take_mesh(&mut others)?;
     let (first, second) = (
         Opened::open(&arguments.first)?,
         Opened::open(&arguments.second)?,
