@@ -358,6 +358,8 @@ pub struct Checked {
     pub is_readable: bool,
     /// Whether a contract can be driven.
     pub drivable: Option<Drivable>,
+    /// What was not checked, because something that the check takes was not passed.
+    pub unchecked: Option<&'static str>,
 }
 
 impl Checked {
@@ -420,6 +422,7 @@ pub fn check_as(
     match file.part() {
         Ok(document) => {
             checked.is_readable = document.is_complete();
+            checked.unchecked = document.unchecked();
             checked.findings = document.findings().to_vec();
             let contracts = document.capabilities().contracts;
             checked.drivable = contracts.and_then(Contracts::drivable);

@@ -74,7 +74,9 @@ pub use chipless_spu as spu;
 pub use failure::{Failure, FailureKind};
 pub use file::{Checked, File, OpenDocument, check, check_as, kind_of, open, open_as, recognize};
 pub use kept::{KeptDocument, KeptProgram, KeptSession, Ran};
-pub use machine::{Better, Completed, Figure, Leniency, completed, figures, nearest, unknown};
+pub use machine::{
+    Better, Completed, Figure, Leniency, OF_MESHES, completed, figures, nearest, unknown,
+};
 pub use options::{Bytes, COMMON, Data, Files, Input, OptionKind, OptionSpec, Options};
 pub use policy::{Policy, rule};
 pub use run::{

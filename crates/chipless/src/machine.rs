@@ -230,14 +230,22 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
 }
 
 /// Keys of the mesh files of `schedule`, and what a run has in their place: as `chipless_schedule::emit::replay_machine` makes a machine of a mesh.
-const OF_MESHES: [(&str, &str); 7] = [
+pub const OF_MESHES: [(&str, &str); 15] = [
+    ("mesh", "core.count"),
     ("clock_hz", "clock_mhz"),
     ("dram.bytes_per_cycle", "dram.bytes_per_second"),
+    ("dram.pj_per_byte", "energy.dram"),
     ("noc.bytes_per_cycle", "noc.link_bytes_per_cycle"),
+    ("noc.pj_per_byte_hop", "energy.hop"),
+    ("noc.cycles_per_hop", "noc.hop_cycles"),
     ("l2.bytes", "core.buffer_bytes"),
+    ("l2.read_pj", "energy.l2_read"),
+    ("l2.write_pj", "energy.l2_write"),
     ("weight_buffer.banks", "core.weight_banks"),
     ("weight_buffer.bytes_per_bank", "core.weight_bank_bytes"),
-    ("mesh", "core.count"),
+    ("vector.pj_per_op", "energy.vector"),
+    ("core.array", "core.macs_per_cycle"),
+    ("core.mac_pj", "energy.mac"),
 ];
 
 /// The machine file that comes with Chipless under this name.

@@ -205,8 +205,20 @@ pub struct Options {
     pub data: Data,
     given: Vec<(&'static OptionSpec, String)>,
     files: Option<Arc<dyn Files>>,
-    /// A machine that was given as another kind of file: its name, the machine file that it changes, and the figures that it changes.
-    machine: Option<(String, &'static str, Vec<String>)>,
+    machine: Option<Named>,
+}
+
+/// A machine that was given by its name, or as another kind of file.
+#[derive(Clone)]
+struct Named {
+    /// The name or the file that was given.
+    given: String,
+    /// The machine's name for itself.
+    name: String,
+    /// The machine file that it changes.
+    own: &'static str,
+    /// The figures that it changes, as `--set` takes them.
+    figures: Vec<String>,
 }
 
 impl fmt::Debug for Options {
@@ -258,7 +270,12 @@ impl Options {
             self.limit(&value)?;
         }
         if name == MACHINE {
-            self.machine = machine::built_in(&value).map(|own| (value.clone(), own, Vec::new()));
+            self.machine = machine::built_in(&value).map(|own| Named {
+                given: value.clone(),
+                name: machine::name(own).to_owned(),
+                own,
+                figures: Vec::new(),
+            });
         }
         if !spec.is_repeated {
             self.given.retain(|(known, _)| known.name != name);
@@ -408,22 +425,23 @@ impl Options {
     pub(crate) fn timed_by(&self, own: &str) -> Result<TimedBy, Failure> {
         let (text, named) = match &self.machine {
             // A built-in machine under its own name is no file.
-            Some((name, text, changes)) => {
-                let named = (!changes.is_empty()).then(|| name.clone());
-                (Cow::Borrowed(*text), named)
+            Some(of) => {
+                let named = (!of.figures.is_empty()).then(|| of.given.clone());
+                (Cow::Borrowed(of.own), named)
             }
             None => match self.machine_file()? {
                 Some(file) => (Cow::Owned(file.text()?.to_owned()), Some(file.name)),
                 None => (Cow::Borrowed(own), None),
             },
         };
+        let name = self.machine.as_ref().map(|of| of.name.clone());
         let calibration = self.value(CALIBRATION.name).filter(|n| *n != OWN_FIGURES);
         let defaulted = match (&self.machine, &named) {
             (None, Some(_)) => completed(&text, own).defaulted,
             _ => BTreeSet::new(),
         };
         Ok(TimedBy {
-            name: machine::name(&text).to_owned(),
+            name: name.unwrap_or_else(|| machine::name(&text).to_owned()),
             file: named,
             set: self.values("set").map(str::to_owned).collect(),
             calibration: calibration.map(str::to_owned),
@@ -437,8 +455,8 @@ impl Options {
 
     /// The machine before figures were set, and where it comes from.
     fn base_machine(&self, own: &str, figures: &[String]) -> Result<(String, String), Failure> {
-        if let Some((name, own, _)) = &self.machine {
-            return Ok((name.clone(), (*own).to_owned()));
+        if let Some(of) = &self.machine {
+            return Ok((of.given.clone(), of.own.to_owned()));
         }
         if let Some(file) = self.machine_file()? {
             return Ok((file.name.clone(), completed(file.text()?, own).text));
@@ -447,22 +465,27 @@ impl Options {
         Ok(("--set".to_owned(), text))
     }
 
-    /// Times programs by a machine that was given under a name as another kind of file: by this machine file with these figures changed, as
-    /// `--set` takes them.
+    /// Times programs by a machine that was given as another kind of file, and has this name for itself: by this machine file with these
+    /// figures changed, as `--set` takes them.
     pub fn set_machine(
         &mut self,
+        given: impl Into<String>,
         name: impl Into<String>,
-        own: &'static str,
-        figures: Vec<String>,
+        (own, figures): (&'static str, Vec<String>),
     ) {
-        self.machine = Some((name.into(), own, figures));
+        self.machine = Some(Named {
+            given: given.into(),
+            name: name.into(),
+            own,
+            figures,
+        });
     }
 
     /// The changes of a machine that were asked for: those that it was given by, the figures of a calibration, which is a section of the machine file where it is not
     /// that of the figures themselves, then those of `--set`.
     fn changes(&self, machine: &str) -> Result<Vec<String>, Failure> {
         let section = self.value(CALIBRATION.name).filter(|n| *n != OWN_FIGURES);
-        let own = self.machine.iter().flat_map(|(_, _, figures)| figures);
+        let own = self.machine.iter().flat_map(|of| &of.figures);
         let mut changes: Vec<String> = own.cloned().collect();
         if let Some(section) = section {
             let figures = machine::section(machine, section).ok_or_else(|| {
@@ -541,13 +564,13 @@ impl Options {
             }
         }
         // A machine that was given by its name is one of the target that has its figures.
-        if let Some((name, own, _)) = &self.machine {
+        if let Some(Named { given, own, .. }) = &self.machine {
             let has_it = |of: &dyn Target| of.machines().iter().any(|(_, text)| text == own);
             if !has_it(target) {
                 let owner = targets::TARGETS.iter().find(|of| has_it(**of));
                 let others: Vec<&str> = target.machines().iter().map(|(name, _)| *name).collect();
                 let text = format!(
-                    "expected a machine of target {0} ({1}, or a file), found `{name}`, one of {2}. `chipless machine {0} --template > m.toml` prints a file to edit and to pass",
+                    "expected a machine of target {0} ({1}, or a file), found `{given}`, one of {2}. `chipless machine {0} --template > m.toml` prints a file to edit and to pass",
                     target.name(),
                     others.join(", "),
                     owner.map_or("none", |owner| owner.name()),

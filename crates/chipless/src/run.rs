@@ -358,7 +358,7 @@ impl Finished<'_, '_> {
     /// The bytes of an output.
     pub fn output(&self, name: &str) -> Option<&[u8]> {
         let outputs = &self.program.interface.outputs;
-        let index = outputs.iter().position(|port| port.name == name)?;
+        let index = Port::position(outputs, name)?;
         self.done.outputs.get(index).map(Vec::as_slice)
     }
 

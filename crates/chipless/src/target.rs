@@ -90,6 +90,11 @@ pub trait Document: Send + Sync {
     /// What was found while reading.
     fn findings(&self) -> &[Finding];
 
+    /// What a check of this file leaves out, because something that it takes was not passed.
+    fn unchecked(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether the document is all that the file says; otherwise findings say what is missing, and only a check goes on.
     fn is_complete(&self) -> bool {
         true
@@ -160,9 +165,9 @@ pub trait Document: Send + Sync {
         Vec::new()
     }
 
-    /// What makes such a program faster on the machine as it is, where a run ends sooner with this machine parameter better, or with none: a
-    /// sentence with a command.
-    fn faster(&self, _limit: Option<&str>) -> Option<String> {
+    /// What makes such a program faster on the machine as it is, where a run is so many times as fast with twice of this machine parameter, or
+    /// gains with none: sentences with a command.
+    fn faster(&self, _limit: Option<(&str, f64)>) -> Option<String> {
         None
     }
 }

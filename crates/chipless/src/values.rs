@@ -1,10 +1,13 @@
 //! Two programs on the same inputs: where their numbers first differ.
 
 use crate::failure::Failure;
-use crate::run::{fill, no_room, stopped};
+use crate::run::{fill, no_room, output, stopped};
 use chipless_kernels::cast::decode_f64;
-use chipless_model::{Access, Direction, ElementType, IndexVec, Limits, Program, Storage, TaskId};
+use chipless_model::{
+    Access, Direction, ElementType, IndexVec, Kind, Limits, Port, Program, Storage, TaskId,
+};
 use chipless_report::diff::{FirstDifference, Side, Values};
+use chipless_report::{Comparison, Reference, Tolerance, difference};
 use chipless_sim::{Functional, Verified};
 use rustc_hash::FxHasher;
 use std::hash::Hasher as _;
@@ -30,9 +33,9 @@ pub(crate) fn values(
         let text = "expected programs with the same inputs, found others: their numbers cannot be compared";
         return Err(Failure::unsupported(text));
     }
-    let (written_a, written_b) = (
-        hashes(a.program, seed, limits)?,
-        hashes(b.program, seed, limits)?,
+    let (done_a, done_b) = (
+        Written::of(a.program, seed, limits)?,
+        Written::of(b.program, seed, limits)?,
     );
     let mut partner: IndexVec<TaskId, Option<TaskId>> =
         a.program.tasks.iter().map(|_| None).collect();
@@ -40,49 +43,83 @@ pub(crate) fn values(
         partner[*x] = Some(*y);
     }
     let order = a.timeline.order.iter();
+    // Parts of another size are of another cut: they hold other elements, not other numbers.
     let first = order
         .filter_map(|x| Some((*x, partner[*x]?)))
-        .find(|(x, y)| written_a[*x] != written_b[*y]);
-    let Some((x, y)) = first else {
-        return Ok(Values { first: None });
-    };
-    let left = numbers(a.program, x, seed, limits)?;
-    let right = numbers(b.program, y, seed, limits)?;
+        .find(|(x, y)| {
+            let (of_x, of_y) = (done_a.tasks[*x], done_b.tasks[*y]);
+            of_x.size == of_y.size && of_x.numbers != of_y.numbers
+        });
+    let first = first.map(|(x, y)| first_difference(a.program, b.program, (x, y), seed, limits));
+    Ok(Values {
+        first: first.transpose()?,
+        outputs: outputs((a.program, &done_a), (b.program, &done_b)),
+    })
+}
+
+/// What two tasks write, beside each other.
+fn first_difference(
+    a: &Program<'_>,
+    b: &Program<'_>,
+    (x, y): (TaskId, TaskId),
+    seed: u64,
+    limits: &Limits,
+) -> Result<FirstDifference, Failure> {
+    let left = numbers(a, x, seed, limits)?;
+    let right = numbers(b, y, seed, limits)?;
     let differing = left.iter().zip(&right).find(|((_, l), (_, r))| l != r);
     let buffer = differing.or(left.iter().zip(&right).next());
     let largest = |l: &[f64], r: &[f64]| {
         let pairs = l.iter().zip(r);
-        let differences = pairs.map(|(l, r)| {
-            let same = l.total_cmp(r).is_eq() || (l.is_nan() && r.is_nan());
-            let difference = if same { 0.0 } else { (l - r).abs() };
-            if difference.is_nan() {
-                f64::INFINITY
-            } else {
-                difference
-            }
-        });
-        differences.fold(0.0, f64::max)
+        pairs.map(|(l, r)| difference(*l, *r)).fold(0.0, f64::max)
     };
     let all = left.iter().zip(&right);
-    Ok(Values {
-        first: Some(FirstDifference {
-            task_a: a.program.task_name(x),
-            task_b: b.program.task_name(y),
-            buffer: buffer.map_or_else(String::new, |((name, _), _)| name.clone()),
-            max_abs: all
-                .map(|((_, l), (_, r))| largest(l, r))
-                .fold(0.0, f64::max),
-        }),
+    Ok(FirstDifference {
+        task_a: a.task_name(x),
+        task_b: b.task_name(y),
+        buffer: buffer.map_or_else(String::new, |((name, _), _)| name.clone()),
+        max_abs: all
+            .map(|((_, l), (_, r))| largest(l, r))
+            .fold(0.0, f64::max),
     })
 }
 
-/// Runs a program and shows the storage after each task.
+/// The outputs that both programs have: those of the second beside those of the first.
+fn outputs(
+    (a, of_a): (&Program<'_>, &Written),
+    (b, of_b): (&Program<'_>, &Written),
+) -> Vec<Comparison> {
+    let (a, b) = (&a.interface.outputs, &b.interface.outputs);
+    let both = a.iter().zip(&of_a.outputs);
+    both.filter_map(|(port, expected)| {
+        let at = Port::position(b, &port.name)?;
+        let other = b.get(at).filter(|other| other.shape == port.shape)?;
+        let bits = port.element.bits();
+        let numbers = |first: u64, slots: &mut [f64]| {
+            // It begins at a multiple of 8 elements.
+            let from = usize::try_from(first * bits / 8).ok()?;
+            let bytes = expected.get(from..)?;
+            let count = (slots.len() as u64 * bits).div_ceil(8) as usize;
+            decode_f64(port.element, &bytes[..count.min(bytes.len())], slots).ok()
+        };
+        let reference = Reference {
+            numbers: &numbers,
+            scale: None,
+            tolerance: Tolerance::of(other.element, 1.0),
+        };
+        let (comparison, _) = Comparison::of(other, of_b.outputs.get(at)?, &reference)?;
+        Some(comparison)
+    })
+    .collect()
+}
+
+/// Runs a program and shows the storage after each task; gives it as it is in the end.
 fn execute(
     program: &Program<'_>,
     seed: u64,
     limits: &Limits,
     mut see: impl FnMut(TaskId, &Storage<'_>),
-) -> Result<(), Failure> {
+) -> Result<Vec<Vec<u8>>, Failure> {
     let mut storage = Storage::new(&program.buffers, limits).map_err(no_room)?;
     fill(program, |_, _, _| Ok(None), seed, &mut storage)?;
     let mut observe = |task: TaskId, storage: &Storage<'_>| see(task, storage);
@@ -90,7 +127,11 @@ fn execute(
         &Verified::assume(program),
         &mut Functional::new(&mut storage).observed_by(&mut observe),
     );
-    outcome.end.map_err(|stop| stopped(program, &stop))
+    outcome.end.map_err(|stop| stopped(program, &stop))?;
+    let ports = program.interface.outputs.iter();
+    ports
+        .map(|port| Ok(output(port, &storage)?.to_vec()))
+        .collect()
 }
 
 /// The bytes of an access in order, run by run.
@@ -101,23 +142,79 @@ fn runs<'s>(access: &'s Access, storage: &'s Storage<'_>) -> impl Iterator<Item 
     starts.map(move |at| &bytes[at as usize..][..access.pattern.run as usize])
 }
 
-/// A number for what each task writes.
-fn hashes(
+/// What a program writes.
+struct Written {
+    tasks: IndexVec<TaskId, OfTask>,
+    /// The bytes of each output.
+    outputs: Vec<Vec<u8>>,
+}
+
+/// What a task writes: a number for its bytes by access, and one for its numbers.
+#[derive(Clone, Copy, Default)]
+struct OfTask {
+    size: u64,
+    numbers: u64,
+}
+
+impl Written {
+    fn of(program: &Program<'_>, seed: u64, limits: &Limits) -> Result<Written, Failure> {
+        let mut tasks: IndexVec<TaskId, OfTask> =
+            program.tasks.iter().map(|_| OfTask::default()).collect();
+        let outputs = execute(program, seed, limits, |task, storage| {
+            let (mut size, mut numbers) = (FxHasher::default(), FxHasher::default());
+            writes(program, task, &mut |access, element| {
+                let bytes: Vec<u8> = runs(access, storage).flatten().copied().collect();
+                size.write_usize(bytes.len());
+                match element.and_then(|element| floats(element, &bytes)) {
+                    // Both zeros are one number, and so are all NaNs.
+                    Some(floats) => floats.iter().for_each(|n| {
+                        numbers.write_u64(if n.is_nan() { f64::NAN } else { n + 0.0 }.to_bits());
+                    }),
+                    None => numbers.write(&bytes),
+                }
+            });
+            tasks[task] = OfTask {
+                size: size.finish(),
+                numbers: numbers.finish(),
+            };
+        })?;
+        Ok(Written { tasks, outputs })
+    }
+}
+
+/// The write accesses of a task, with the type of their elements where the kernel or the interface says it.
+fn writes(
     program: &Program<'_>,
-    seed: u64,
-    limits: &Limits,
-) -> Result<IndexVec<TaskId, u64>, Failure> {
-    let mut hashes: IndexVec<TaskId, u64> = program.tasks.iter().map(|_| 0).collect();
-    execute(program, seed, limits, |task, storage| {
-        let mut hasher = FxHasher::default();
-        program.kernel(task).accesses(&mut |access| {
-            if access.direction == Direction::Write {
-                runs(&access, storage).for_each(|run| hasher.write(run));
-            }
-        });
-        hashes[task] = hasher.finish();
-    })?;
-    Ok(hashes)
+    task: TaskId,
+    visit: &mut dyn FnMut(&Access, Option<ElementType>),
+) {
+    let kernel = program.kernel(task);
+    let mut typed: Vec<(Access, ElementType)> = Vec::new();
+    kernel.results(&mut |access, element| typed.push((access, element)));
+    kernel.accesses(&mut |access| {
+        if access.direction != Direction::Write {
+            return;
+        }
+        let known = typed.iter().find(|(other, _)| *other == access);
+        let tensor = || kernel.tensor(&access).map(|(element, _)| element);
+        let mut ports = program.interface.outputs.iter();
+        let port = || ports.find(|p| p.buffer == access.buffer).map(|p| p.element);
+        let element = known.map(|(_, element)| *element);
+        visit(&access, element.or_else(tensor).or_else(port));
+    });
+}
+
+/// Bytes as numbers, where they are floating-point ones.
+fn floats(element: ElementType, bytes: &[u8]) -> Option<Vec<f64>> {
+    let is_float = element.kind() == Kind::Float;
+    is_float.then(|| decoded(element, bytes)).flatten()
+}
+
+fn decoded(element: ElementType, bytes: &[u8]) -> Option<Vec<f64>> {
+    let count = (bytes.len() as u64 * 8).checked_div(element.bits())? as usize;
+    let mut numbers = vec![0.0; count];
+    decode_f64(element, bytes, &mut numbers).ok()?;
+    Some(numbers)
 }
 
 /// What one task writes: of each access the buffer and the numbers, as the kernel or the interface types them, bytes where nobody does.
@@ -132,35 +229,12 @@ fn numbers(
         if task != wanted {
             return;
         }
-        let mut typed: Vec<(Access, ElementType)> = Vec::new();
-        program
-            .kernel(task)
-            .results(&mut |access, element| typed.push((access, element)));
-        program.kernel(task).accesses(&mut |access| {
-            if access.direction != Direction::Write {
-                return;
-            }
-            let known = typed.iter().find(|(other, _)| *other == access);
-            let ports = || {
-                program
-                    .interface
-                    .outputs
-                    .iter()
-                    .find(|p| p.buffer == access.buffer)
-            };
-            let element = known
-                .map(|(_, element)| *element)
-                .or_else(|| Some(ports()?.element));
-            let bytes: Vec<u8> = runs(&access, storage).flatten().copied().collect();
-            let decoded = element.and_then(|element| {
-                let count = (bytes.len() as u64 * 8).checked_div(element.bits())? as usize;
-                let mut numbers = vec![0.0; count];
-                decode_f64(element, &bytes, &mut numbers).ok()?;
-                Some(numbers)
-            });
+        writes(program, task, &mut |access, element| {
+            let bytes: Vec<u8> = runs(access, storage).flatten().copied().collect();
             let plain = || bytes.iter().map(|byte| f64::from(*byte)).collect();
+            let numbers = element.and_then(|element| decoded(element, &bytes));
             let name = program.buffers[access.buffer].name.clone();
-            found.push((name, decoded.unwrap_or_else(plain)));
+            found.push((name, numbers.unwrap_or_else(plain)));
         });
     })?;
     Ok(found)

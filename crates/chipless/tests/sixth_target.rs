@@ -135,6 +135,7 @@ impl Document for Line<'_> {
         let mut program = builder.finish().map_err(Failure::unsupported)?;
         let port = |name: &str, buffer| Port {
             name: name.to_owned(),
+            alias: None,
             buffer,
             element: ElementType::Int8,
             shape: vec![self.bytes],

@@ -25,7 +25,6 @@ pub fn npy_read(bytes: &[u8]) {
 
 /// Reads a file as a network, by both readers.
 pub fn onnx_read(bytes: &[u8]) {
-    _ = onnx::input_names(bytes);
     let beside = |_: &str| None;
     let int8 = onnx::read(bytes, 1, &beside);
     let fp16 = import::read(bytes, &import::Shapes::new(), &beside);

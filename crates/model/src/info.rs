@@ -19,6 +19,8 @@ pub struct Info {
     pub outputs: Vec<TensorInfo>,
     /// How many of what, in the order in which people read them.
     pub counts: Vec<(String, u64)>,
+    /// What people read in place of the name of a count.
+    pub labels: Vec<(&'static str, &'static str)>,
     /// Everything else worth a line: versions, sizes, the compiler's own estimates.
     pub facts: Vec<(String, Value)>,
 }

@@ -227,6 +227,8 @@ pub struct Task {
 pub struct Port {
     /// Its name.
     pub name: String,
+    /// Another name that it goes by: a model's beside that of the program, or the other way round.
+    pub alias: Option<String>,
     /// Whose bytes; row-major from the first.
     pub buffer: BufferId,
     /// Element type.
@@ -265,6 +267,12 @@ impl Port {
     pub fn bytes(&self) -> Option<u64> {
         self.element
             .bytes_for(self.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?)
+    }
+
+    /// The position of the port of this name; of this alias, where none has the name.
+    pub fn position(ports: &[Port], name: &str) -> Option<usize> {
+        let of_alias = || ports.iter().position(|p| p.alias.as_deref() == Some(name));
+        ports.iter().position(|p| p.name == name).or_else(of_alias)
     }
 }
 

@@ -215,12 +215,12 @@ fn root_mean_square(port: &Port, reference: &Reference<'_>) -> Option<f64> {
     Some((sum / finite.max(1) as f64).sqrt())
 }
 
-/// Of two elements: equal ones and NaN beside NaN do not differ.
+/// By how much two elements differ: equal ones and NaN beside NaN do not.
 #[expect(
     clippy::float_cmp,
     reason = "equal numbers do not differ, infinities among them"
 )]
-fn difference(left: f64, right: f64) -> f64 {
+pub fn difference(left: f64, right: f64) -> f64 {
     if left == right || (left.is_nan() && right.is_nan()) {
         return 0.0;
     }
@@ -302,6 +302,7 @@ mod tests {
     fn the_greatest_difference_has_a_place() {
         let port = Port {
             name: "y".to_owned(),
+            alias: None,
             buffer: BufferId::from_raw(0),
             element: ElementType::Float32,
             shape: vec![3, 5],

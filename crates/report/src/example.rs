@@ -183,6 +183,7 @@ pub(crate) fn pipeline() -> Program<'static> {
         .extend(last);
     let port = |name: &str, buffer, element, shape: &[u64]| Port {
         name: name.into(),
+        alias: None,
         buffer,
         element,
         shape: shape.to_vec(),

@@ -3,7 +3,7 @@
 use crate::bars::widest;
 use crate::info::{ValueReport, tree, value_text};
 use crate::style::{Paint, clean, count};
-use chipless_model::Node;
+use chipless_model::{Node, Value};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -114,10 +114,35 @@ fn columns(fact: &Node) -> Option<Vec<&str>> {
     is_table.then(|| first.children.iter().map(|value| &*value.name).collect())
 }
 
+/// The rows of a table in the order in which people read them: where each is a name with whole numbers, those with the largest sum first, and none
+/// of zeros.
+fn sorted(fact: &Node) -> Vec<&Node> {
+    let sum = |row: &Node| -> Option<i128> {
+        let (name, numbers) = row.children.split_first()?;
+        let numbers = numbers.iter().map(|number| match number.value {
+            Some(Value::Integer(number)) => Some(number),
+            _ => None,
+        });
+        matches!(name.value, Some(Value::Text(_)))
+            .then(|| numbers.sum())
+            .flatten()
+    };
+    let sums: Option<Vec<(i128, &Node)>> = (fact.children.iter())
+        .map(|row| Some((sum(row)?, row)))
+        .collect();
+    let Some(mut rows) = sums else {
+        return fact.children.iter().collect();
+    };
+    rows.retain(|(sum, _)| *sum != 0);
+    rows.sort_by_key(|(sum, _)| std::cmp::Reverse(*sum));
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
 /// A row in a line.
 fn table(fact: &Node, columns: &[&str], paint: Paint) -> String {
     let cell = |node: &Node| node.value.as_ref().map_or_else(String::new, value_text);
-    let shown = &fact.children[..fact.children.len().min(ROWS)];
+    let all = sorted(fact);
+    let shown = &all[..all.len().min(ROWS)];
     let rows: Vec<Vec<String>> = shown
         .iter()
         .map(|row| row.children.iter().map(cell).collect())
@@ -147,7 +172,7 @@ fn table(fact: &Node, columns: &[&str], paint: Paint) -> String {
     for row in &rows {
         let _ = writeln!(out, "  {}", line(row.iter().map(String::as_str).collect()));
     }
-    let rest = fact.children.len() - shown.len();
+    let rest = all.len() - shown.len();
     if rest > 0 {
         let text = format!("{} not shown: --json has all", count(rest, "more row"));
         let _ = writeln!(out, "  {}", paint.dim(text));
@@ -158,7 +183,6 @@ fn table(fact: &Node, columns: &[&str], paint: Paint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chipless_model::Value;
 
     #[test]
     fn names_are_entries_and_lists_arrays() {
@@ -189,6 +213,20 @@ mod tests {
         assert_eq!(
             json,
             r#"{"cycles":12,"traffic":{"bytes":7},"cores":[{"core":0},{"core":1}]}"#
+        );
+        let named = |name: &str, n| {
+            let name_of = Node {
+                name: "layer".into(),
+                value: Some(Value::Text(name.into())),
+                ..Node::default()
+            };
+            group("", vec![name_of, leaf("late", n)])
+        };
+        let rows = vec![named("a", 0), named("b", 3), named("c", 40)];
+        let lines = text(&[group("stalls", rows)], Paint::PLAIN);
+        assert_eq!(
+            lines,
+            "  stalls\n    layer  late\n    c        40\n    b         3\n"
         );
     }
 }

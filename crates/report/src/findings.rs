@@ -86,8 +86,8 @@ impl<'a> Checked<'a> {
         out
     }
 
-    /// One line: how many of each severity.
-    pub fn verdict(&self, paint: Paint) -> String {
+    /// One line: how many of each severity, and what was not checked where nothing was found.
+    pub fn verdict(&self, paint: Paint, unchecked: Option<&str>) -> String {
         let said: Vec<String> = [Severity::Error, Severity::Warning, Severity::Note]
             .into_iter()
             .map(|severity| (severity, self.count(severity)))
@@ -99,7 +99,8 @@ impl<'a> Checked<'a> {
             })
             .collect();
         let said = if said.is_empty() {
-            paint.severity(Severity::Note, "clean").to_string()
+            let unchecked = unchecked.map_or_else(String::new, |what| format!("; {what}"));
+            format!("{}{unchecked}", paint.severity(Severity::Note, "clean"))
         } else {
             said.join(", ")
         };
@@ -576,9 +577,9 @@ mod tests {
         let bytes: Vec<u8> = (0..48).collect();
         let findings = findings();
         insta::assert_snapshot!(checked(&bytes, &findings).text(Paint::PLAIN, false, true));
-        insta::assert_snapshot!(checked(&bytes, &findings).verdict(Paint::PLAIN), @"model.blob: 1 error, 1 warning");
+        insta::assert_snapshot!(checked(&bytes, &findings).verdict(Paint::PLAIN, None), @"model.blob: 1 error, 1 warning");
         assert_eq!(
-            checked(&bytes, &[]).verdict(Paint::PLAIN),
+            checked(&bytes, &[]).verdict(Paint::PLAIN, None),
             "model.blob: clean\n"
         );
     }

@@ -86,7 +86,11 @@ pub fn text(file: &str, size: u64, info: &Info, paint: Paint) -> String {
         let rows: Vec<(&str, String)> = info
             .counts
             .iter()
-            .map(|(name, n)| (name.as_str(), format!("{n:>digits$}")))
+            .map(|(name, n)| {
+                let label = info.labels.iter().find(|(known, _)| known == name);
+                let label = label.map_or(name.as_str(), |(_, label)| label);
+                (label, format!("{n:>digits$}"))
+            })
             .collect();
         columns(&mut out, &rows);
     }
@@ -338,6 +342,7 @@ mod tests {
             facts: Vec::new(),
         };
         Info {
+            labels: Vec::new(),
             target: "npu",
             platform: "NPU4000".into(),
             format_version: "11.4.10".into(),

@@ -49,7 +49,7 @@ pub mod why;
 mod example;
 
 pub use bars::widest;
-pub use compare::{Comparison, FirstNan, NanSearch, Reference, Tolerance};
+pub use compare::{Comparison, FirstNan, NanSearch, Reference, Tolerance, difference};
 pub use facts::Facts;
 pub use lanes::joint;
 pub use statistics::{Statistics, number};

@@ -374,6 +374,8 @@ pub struct Front {
     pub outputs: Vec<Operand>,
     /// How the model has what comes out, where that differs.
     pub declared: Vec<Declared>,
+    /// What the model calls its inputs and its outputs, in order; nothing for a front-end file.
+    pub called: [Vec<String>; 2],
     /// Whether the file says how its numbers are quantised; otherwise a rule without calibration data has done so.
     pub is_quantised: bool,
     /// Whether data said how its numbers are stored ([`calibrate`](crate::calibrate::calibrate)).

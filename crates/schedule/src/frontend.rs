@@ -61,6 +61,7 @@ pub fn read(bytes: &[u8], batch: i64, _: Beside<'_>) -> Result<Front, Refused> {
         operations: reader.operations,
         outputs,
         declared: Vec::new(),
+        called: Default::default(),
         is_calibrated: false,
         is_quantised: true,
     })

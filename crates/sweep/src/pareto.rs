@@ -32,11 +32,17 @@ struct Group {
     front: Vec<(usize, Vec<f64>)>,
 }
 
-/// Of columns of [results](crate::Results), of which less is better. With `by`, a column of text, runs are compared only with those that have the same there.
+/// Of columns of [results](crate::Results), of which less is better. With `by`, a column of text, runs are compared only with those that have the same there. Of
+/// runs that are equal in all columns, those with the least of the column `tie` stay.
 ///
 /// # Errors
 /// A name that no column of numbers has.
-pub fn pareto(table: &Table, names: &[&str], by: Option<&str>) -> Result<Front, Failure> {
+pub fn pareto(
+    table: &Table,
+    names: &[&str],
+    by: Option<&str>,
+    tie: Option<&str>,
+) -> Result<Front, Failure> {
     let columns: Vec<Vec<Option<f64>>> = names
         .iter()
         .map(|name| numbers(table, name))
@@ -63,8 +69,13 @@ pub fn pareto(table: &Table, names: &[&str], by: Option<&str>) -> Result<Front, 
         });
         groups[at].points.push((row, point));
     }
+    let ties = tie.map(|name| numbers(table, name)).transpose()?;
+    let tie = |row: usize| match &ties {
+        Some(column) => column[row].unwrap_or(f64::INFINITY),
+        None => 0.0,
+    };
     for group in &mut groups {
-        group.front = front(&group.points);
+        group.front = front(&group.points, &tie);
     }
     Ok(Front {
         names: names.iter().map(|name| (*name).to_owned()).collect(),
@@ -88,20 +99,23 @@ fn numbers(table: &Table, name: &str) -> Result<Vec<Option<f64>>, Failure> {
     }
 }
 
-/// The points that no other beats, in order. Of points that are equal, all stay: none beats the other.
-fn front(points: &[(usize, Vec<f64>)]) -> Vec<(usize, Vec<f64>)> {
+/// The points that no other beats, in order. Of points that are equal, those stay whose row has the least `tie`.
+fn front(points: &[(usize, Vec<f64>)], tie: &dyn Fn(usize) -> f64) -> Vec<(usize, Vec<f64>)> {
     let mut order: Vec<&(usize, Vec<f64>)> = points.iter().collect();
     let compare = |a: &[f64], b: &[f64]| {
         let each = a.iter().zip(b).map(|(x, y)| x.total_cmp(y));
         each.fold(Ordering::Equal, Ordering::then)
     };
-    order.sort_by(|a, b| compare(&a.1, &b.1).then(a.0.cmp(&b.0)));
+    order.sort_by(|a, b| {
+        let less = tie(a.0).total_cmp(&tie(b.0));
+        compare(&a.1, &b.1).then(less).then(a.0.cmp(&b.0))
+    });
     let mut front: Vec<(usize, Vec<f64>)> = Vec::new();
     for (row, point) in order {
         // Whatever beats it stands before it, and is on the front or beaten by one that is. The newest is the likeliest.
-        let is_beaten = front.iter().rev().any(|(_, other)| {
+        let is_beaten = front.iter().rev().any(|(before, other)| {
             let is_no_worse = other.iter().zip(point).all(|(x, y)| x <= y);
-            is_no_worse && other != point
+            is_no_worse && (other != point || tie(*before) < tie(*row))
         });
         if !is_beaten {
             front.push((*row, point.clone()));

@@ -1,6 +1,6 @@
 //! Rows of a sweep as a table, and tables of shards as one.
 
-use crate::pareto::pareto;
+use crate::pareto::{Front, pareto};
 use crate::row::Row;
 use crate::sample::{Value, Values};
 use crate::shard::Shard;
@@ -82,14 +82,22 @@ impl Results {
         if self.front.is_empty() {
             return Ok(());
         }
-        let names: Vec<&str> = self.front.iter().map(String::as_str).collect();
-        let front = pareto(&self.table, &names, Some("network"))?;
+        let front = self.pareto()?;
         let mut flags = vec![false; self.rows()];
         for row in front.rows() {
             flags[row] = true;
         }
         self.table.push(column(FRONT, Cells::Flag(flags)));
         Ok(())
+    }
+
+    /// The front of these columns for each network. Of machines that are equal in all of them, a larger one is beaten.
+    ///
+    /// # Errors
+    /// As [`pareto`].
+    pub fn pareto(&self) -> Result<Front, Failure> {
+        let names: Vec<&str> = self.front.iter().map(String::as_str).collect();
+        pareto(&self.table, &names, Some("network"), Some("area_mm2"))
     }
 
     /// Columns of whose front a flag says that a row is on it.

@@ -379,6 +379,13 @@ impl Document for Opened<'_> {
         )
     }
 
+    fn unchecked(&self) -> Option<&'static str> {
+        let is_spec = self.document.schedule.dialect == Dialect::Spec;
+        (is_spec && self.network.is_none()).then_some(
+            "without --network, layers, weights and types are not checked against the network",
+        )
+    }
+
     fn no_values(&self) -> Option<String> {
         let is_spec = self.document.schedule.dialect == Dialect::Spec;
         let name = self.path.display().to_string();
@@ -417,14 +424,10 @@ impl Document for Opened<'_> {
 
     fn remarks(&self, facts: &[Node]) -> Vec<String> {
         let stalls = facts.iter().find(|fact| fact.name == "stalls");
-        let reasons = stalls.iter().flat_map(|stalls| &stalls.children);
-        let cycles = |node: &&Node| match node.value {
-            Some(Value::Integer(cycles)) => cycles,
-            _ => 0,
-        };
-        let waits = reasons.filter(|reason| reason.name != "finished" && cycles(reason) > 0);
-        let most = waits.max_by_key(cycles);
-        let is_late = most.is_some_and(|most| most.name == "weight_buffer");
+        let mut reasons = stalls.iter().flat_map(|stalls| &stalls.children);
+        let is_late = reasons.any(|reason| {
+            reason.name == "weight_buffer" && reason.value != Some(Value::Integer(0))
+        });
         is_late
             .then(|| {
                 "stalls: `weight_buffer` counts the wait for weights, also where they are late because DRAM brings them late; the critical path follows them to DRAM"
@@ -434,7 +437,7 @@ impl Document for Opened<'_> {
             .collect()
     }
 
-    fn faster(&self, limit: Option<&str>) -> Option<String> {
+    fn faster(&self, limit: Option<(&str, f64)>) -> Option<String> {
         let schedule = &self.document.schedule;
         let tensors = schedule.workloads().flat_map(|(_, w)| &w.buffer);
         let is_wide = tensors
@@ -442,27 +445,41 @@ impl Document for Opened<'_> {
             .any(|bits| bits > 8);
         let by = self.options.timed_by(self.machine_of_dialect().0).ok();
         let machine = by.and_then(|by| by.file);
-        let part = limit.and_then(|figure| figure.split('.').next());
+        let part = limit.and_then(|(figure, _)| figure.split('.').next());
+        let dram = limit.map_or_else(String::new, |(_, gain)| {
+            format!("DRAM limits this schedule: it is {gain:.2} times as fast with twice the bandwidth. ")
+        });
+        let as_it_is = if is_wide {
+            "--precision fp16"
+        } else {
+            "--precision int8 --calibrate DATA"
+        };
         let (what, options) = match part {
             Some("dram") if is_wide => (
-                "DRAM limits this schedule. Half the bytes may nearly halve its time",
-                "--precision int8",
+                format!(
+                    "{dram}int8 halves the bytes and gives at most that. Choose its scales from data, or the outputs may be far off"
+                ),
+                "--precision int8 --calibrate DATA".to_owned(),
             ),
             Some("dram") => (
-                "DRAM limits this schedule. Several images load each weight once",
-                "--batch 4",
+                format!(
+                    "{dram}A batch loads each weight once for several images; schedule it with the options of this schedule, such as --calibrate of a floating-point network"
+                ),
+                format!("{as_it_is} --batch 4"),
             ),
             Some("noc") => (
-                "The links between cores limit this schedule. A longer search finds shorter ways",
-                "--objective delay --seconds 60",
+                "The links between cores limit this schedule. A longer search finds shorter ways"
+                    .to_owned(),
+                format!("{as_it_is} --objective delay --seconds 60"),
             ),
             _ => (
-                "The cores limit this schedule. A longer search shares the work better",
-                "--objective delay --seconds 60",
+                "The cores limit this schedule. A longer search shares the work better".to_owned(),
+                format!("{as_it_is} --objective delay --seconds 60"),
             ),
         };
         Some(format!(
-            "{what}: chipless schedule NET.onnx --machine {} {options} -o s.json",
+            "{what}: chipless schedule NET.onnx --machine {} {options} -o s.json --network-out net.json --weights-out weights. The table above times this schedule as it is; \
+             one made for another machine may gain more there: `chipless tune` schedules a network on many",
             machine.as_deref().unwrap_or("mesh.json")
         ))
     }
@@ -514,14 +531,9 @@ impl Document for Opened<'_> {
                 by.name
             ));
         }
-        // The file says its mesh, not the machine.
-        let [columns, rows] = schedule.mesh;
-        let own = u64::from(columns) * u64::from(rows);
-        if let Some(file) = by.file.filter(|_| u64::from(present) > own && own > 0) {
-            lowered.notes.push(format!(
-                "the schedule was made for a mesh of {columns} columns and {rows} rows, and uses {used} of the {present} cores of {file}. To use them all, schedule the network for {file}: `chipless schedule NET.onnx --machine {file} …`"
-            ));
-        }
+        lowered
+            .notes
+            .extend(self.mesh_note(&machine, by.file.as_deref()));
         lowered.program.text = Text::new(self.document.text());
         // The tiles of a schedule are the same however often it is lowered.
         let _ = self.tiles.set(lowered.workloads);
@@ -533,6 +545,28 @@ impl Document for Opened<'_> {
 }
 
 impl Opened<'_> {
+    /// What to say where the schedule was made for another mesh than the machine has: the file says its mesh, and is timed on that.
+    fn mesh_note(&self, machine: &Machine, file: Option<&str>) -> Option<String> {
+        let (file, there) = (file?, machine.mesh());
+        let schedule = &self.document.schedule;
+        let (own, used) = (schedule.mesh, schedule.cores.len());
+        if there == Some(own) || own.contains(&0) {
+            return None;
+        }
+        let ([columns, rows], present) = (own, u64::from(machine.core.count));
+        let what = if present > u64::from(columns) * u64::from(rows) {
+            format!("uses {used} of the {present} cores of {file}. To use them all, schedule")
+        } else {
+            let [columns, rows] = there?;
+            format!(
+                "is timed on that mesh: of {file} ({columns} columns, {rows} rows) only the other parameters are used. For its times on {file}, schedule"
+            )
+        };
+        Some(format!(
+            "the schedule was made for a mesh of {columns} columns and {rows} rows, and {what} the network for {file}: `chipless schedule NET.onnx --machine {file} …`"
+        ))
+    }
+
     /// The machine of the dialect, and the bandwidth that the file's name says.
     fn machine_of_dialect(&self) -> (&'static str, Option<String>) {
         let is_spec = self.document.schedule.dialect == Dialect::Spec;

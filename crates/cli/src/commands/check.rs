@@ -174,7 +174,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
                 let paint = terminal::out();
                 terminal::print(
                     &(file.shown().text(paint, arguments.all, arguments.verbose)
-                        + &file.shown().verdict(paint)),
+                        + &file.shown().verdict(paint, file.checked.unchecked)),
                 )?;
             }
             Format::Github => terminal::print(&github::annotations(&file.report()))?,

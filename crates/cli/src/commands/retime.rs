@@ -81,14 +81,14 @@ fn remove(program: &mut Program<'_>, name: &str) -> Result<(), Failure> {
         let operations: BTreeSet<String> = operations.map(Into::into).collect();
         let hint = suggest::hint(name, operations.iter().map(String::as_str));
         let text = if !hint.is_empty() {
-            format!("expected a layer or an operation of the program, found \"{name}\"{hint}")
+            format!("expected a layer or a kind of task of the program, found \"{name}\"{hint}")
         } else if layers.is_empty() {
             format!(
-                "expected an operation of the program, found \"{name}\". Its tasks have no layers: compile it with PERF_COUNT=YES, or pass the compiler's schedule trace with --names"
+                "expected a kind of task of the program, found \"{name}\". Its tasks have no layers: compile it with PERF_COUNT=YES, or pass the compiler's schedule trace with --names"
             )
         } else {
             let hint = suggest::hint(name, layers.iter().map(|known| known.layer));
-            format!("expected a layer or an operation of the program, found \"{name}\"{hint}")
+            format!("expected a layer or a kind of task of the program, found \"{name}\"{hint}")
         };
         return Err(Failure::misuse("--what-if", text));
     }
@@ -111,14 +111,14 @@ pub(crate) const OF_PROGRAMS: [&str; 3] = ["tiles", "precision", "without"];
 pub(super) struct Changes {
     /// Re-run with one change of the machine or the program.
     ///
-    /// A machine parameter with a value or a factor, such as `clock.dpu=2x`; `without=NAME`: a layer or an operation that takes no time; npu: `tiles=N` and
+    /// A machine parameter with a value or a factor, such as `clock.dpu=2x`; `without=NAME`: a layer, or a kind of task such as `load`, that takes no time; npu: `tiles=N` and
     /// `precision=int8`, as if the compiler had been asked for that. Repeatable; each change is timed by itself, on
     /// top of those of --set. Changes of the program cannot be combined.
     #[arg(long, value_name = "KEY=VALUE")]
     what_if: Vec<String>,
     /// Re-run with each parameter improved 2x and rank speed-ups.
     ///
-    /// It also times what --what-if offers: the operations and layers with the most time on the critical path, each as if it took none; for an NPU
+    /// It also times what --what-if offers: the kinds of tasks and the layers with the most time on the critical path, each as if it took none; for an NPU
     /// program, more tiles and int8.
     #[arg(long)]
     rank: bool,

@@ -127,6 +127,161 @@ fn a_schedule_for_another_mesh_is_noted() {
     let note = "made for a mesh of 2 columns and 2 rows, and uses 4 of the 64 cores of mesh8x8";
     assert!(other.contains(note), "{other}");
     assert!(!notes(MACHINE).contains("made for a mesh"));
+    // As many cores in another shape: nothing else would tell.
+    let turned = notes("mesh4x1");
+    let note = "of mesh4x1 (4 columns, 1 rows) only the other parameters are used";
+    assert!(turned.contains(note), "{turned}");
+}
+
+#[test]
+fn a_run_names_its_mesh() {
+    let made = Made::with(&[]);
+    let run = |machine: &str| {
+        let given = ["--machine", machine, "--timing-only", "--json"];
+        json_of(&[&["run", &made.schedule], &given[..]].concat())["timed_by"].clone()
+    };
+    let of_file = run(MACHINE);
+    assert_eq!(
+        (&of_file["name"], &of_file["file"]),
+        (&"mesh2x2".into(), &MACHINE.into())
+    );
+    assert_eq!(run("mesh4x4")["name"], "mesh4x4");
+}
+
+/// A mesh whose L2 has so many bytes: what does not fit goes through DRAM.
+fn small_mesh(directory: &TempDir, bytes: u64) -> String {
+    let text = std::fs::read_to_string(crate::support::root().join(MACHINE)).unwrap();
+    let mut mesh: Value = serde_json::from_str(&text).unwrap();
+    mesh["l2"]["bytes"] = bytes.into();
+    mesh["ofmap_stream_bytes"] = 256.into();
+    let path = directory.path().join("small.json");
+    std::fs::write(&path, mesh.to_string()).unwrap();
+    path.display().to_string()
+}
+
+/// Results that go to DRAM and are read from there again are nobody's but the schedule's, with the network and without.
+#[test]
+fn what_is_read_again_is_no_output() {
+    let directory = tempfile::tempdir().unwrap();
+    for (bytes, more) in [(1024, &[][..]), (2048, &["--precision", "fp16"])] {
+        let made = Made::on(&small_mesh(&directory, bytes), more);
+        let schedule: Value =
+            serde_json::from_slice(&std::fs::read(&made.schedule).unwrap()).unwrap();
+        let stored = schedule["-1"]["in"].as_array().unwrap().iter();
+        assert!(stored.filter(|of| of["layer_name"] != "logits").count() > 0);
+        let names = |said: &Value| -> Vec<String> {
+            let outputs = said["outputs"].as_array().unwrap().iter();
+            outputs.map(|of| of["name"].to_string()).collect()
+        };
+        let info = json_of(&["info", &made.schedule, "--json"]);
+        let (code, out, err) = made.with_files("run", &["--json"]);
+        assert_eq!(code, 0, "{err}");
+        let ran: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(
+            (names(&info), names(&ran)),
+            (vec!["\"logits\"".to_owned()], vec!["\"logits\"".to_owned()])
+        );
+        if more.is_empty() {
+            assert_eq!(info["outputs"][0]["dtype"], ran["outputs"][0]["dtype"]);
+        }
+        for files in [&[][..], &["--network", &made.network]] {
+            let contract = done(&[&["iospec", &made.schedule], files].concat());
+            assert_eq!(contract.matches("type: output").count(), 1, "{contract}");
+        }
+    }
+}
+
+/// In int8, tensors have names of their own, and the model's serve as well.
+#[test]
+fn an_input_has_the_names_of_the_schedule_and_of_the_model() {
+    for more in [&[][..], &["--precision", "fp16"]] {
+        let made = Made::with(more);
+        let path = made.path("x.npy");
+        let values = vec![0.0; 3 * 8 * 8];
+        std::fs::write(&path, npy(&[1, 3, 8, 8], &values)).unwrap();
+        for name in ["input", "input1"] {
+            let given = format!("{name}={path}");
+            let (code, out, err) = made.with_files("run", &["--input", &given]);
+            let is_taken = code == 0 || err.contains("input \"input1\": expected");
+            assert!(
+                is_taken && !out.contains("random data"),
+                "{name}: {out}{err}"
+            );
+        }
+    }
+}
+
+/// Another machine for the second program is one of those that the option takes, and outputs have a verdict.
+#[test]
+fn schedules_are_compared_on_meshes_and_by_their_outputs() {
+    let (one, other) = (Made::with(&[]), Made::on("mesh4x4", &[]));
+    let given = ["--machine", MACHINE, "--other", "machine=mesh4x4", "--json"];
+    let (code, out, err) = run(&[&["diff", &one.schedule, &other.schedule], &given[..]].concat());
+    assert_eq!(code, 1, "{err}");
+    let said: Value = serde_json::from_str(&out).unwrap();
+    assert!(
+        said["time"]["machine"]
+            .as_array()
+            .is_some_and(|of| !of.is_empty())
+    );
+    let (_, out, err) = one.with_files("diff", &[&other.schedule, "--values", "--json"]);
+    let said: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
+    let values = &said["values"];
+    assert_eq!(
+        (
+            &values["outputs"][0]["output"],
+            &values["outputs"][0]["agrees"]
+        ),
+        (&"logits".into(), &true.into())
+    );
+    let by = &values["first"]["max_abs"];
+    assert!(
+        by.is_null() || by.as_f64().is_some_and(|by| by > 0.0),
+        "{values}"
+    );
+    let (_, out, _) = one.with_files("diff", &[&other.schedule, "--values"]);
+    assert!(out.contains("  logits  equal\n"), "{out}");
+}
+
+/// A search that was too short to find much says so.
+#[test]
+fn few_trees_are_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("s.json").display().to_string();
+    let given = [
+        "schedule",
+        NETWORK,
+        "--machine",
+        MACHINE,
+        "--no-compare",
+        "-o",
+        &output,
+    ];
+    let (code, _, err) = run(&[&given[..], &["--seconds", "0"]].concat());
+    assert!(code == 0 && err.contains("evaluated for 6 layers"), "{err}");
+    let (code, _, err) = run(&[&given[..], &["--trees", "3"]].concat());
+    assert!(code == 0 && !err.contains("evaluated for"), "{err}");
+}
+
+/// Names are those that a run prints, and what people read says what it is.
+#[test]
+fn a_schedule_speaks_to_people() {
+    let made = Made::with(&[]);
+    let mesh = done(&["machine", "mesh4x4", "dram.bytes_per_second"]);
+    assert!(
+        mesh.contains("dram.bytes_per_cycle") && !mesh.contains("l2.bytes"),
+        "{mesh}"
+    );
+    assert!(done(&["machine", "mesh4x4", "overhead.tile"]).contains("overhead.tile"));
+    let info = done(&["info", &made.schedule]);
+    assert!(
+        info.contains("stores to DRAM") && !info.contains("dram_in"),
+        "{info}"
+    );
+    assert!(json_of(&["info", &made.schedule, "--json"])["counts"]["dram_in"].is_u64());
+    let check = |more: &[&str]| done(&[&["check", &made.schedule], more].concat());
+    assert!(check(&[]).contains("clean; without --network, "));
+    assert!(check(&["--network", &made.network]).ends_with(": clean\n"));
 }
 
 /// What cannot be written is said before anything is searched.
@@ -214,6 +369,8 @@ fn a_ranking_of_a_schedule_says_what_to_try() {
         format!("chipless machine {MACHINE} explains each parameter"),
         format!("chipless schedule NET.onnx --machine {MACHINE} --"),
         "if it cost nothing and all else stayed".to_owned(),
+        "-o s.json --network-out net.json --weights-out weights".to_owned(),
+        "`chipless tune`".to_owned(),
     ] {
         assert!(out.contains(&expected), "{expected}: {out}");
     }

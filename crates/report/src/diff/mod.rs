@@ -12,6 +12,7 @@ mod syncs;
 mod text;
 mod time;
 
+use crate::compare::Comparison;
 use chipless_model::{Access, BufferId, Port, Program, TaskId};
 use chipless_sim::Timeline;
 use flow::Maker;
@@ -113,6 +114,8 @@ pub struct Peak {
 pub struct Values {
     /// The first pair of tasks that do; null where none does.
     pub first: Option<FirstDifference>,
+    /// The outputs that both programs have, the second program's beside the first one's.
+    pub outputs: Vec<Comparison>,
 }
 
 /// The first pair of tasks that write other numbers.

@@ -163,6 +163,9 @@ impl Difference {
                 number(first.max_abs)
             ),
         };
+        for output in &values.outputs {
+            let _ = writeln!(out, "  {}  {}", clean(&output.output), output.line());
+        }
     }
 }
 

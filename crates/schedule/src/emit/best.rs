@@ -70,6 +70,9 @@ pub fn searched(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<(Found, Best), Unwritten> {
     let began = Instant::now();
+    let until = options
+        .seconds
+        .map(|seconds| began + Duration::from_secs_f64(seconds.clamp(0.0, 1e6)));
     let objectives = match options.objective {
         Objective::Edp => vec![Objective::Edp, Objective::Delay],
         Objective::Delay => vec![Objective::Delay, Objective::Edp],
@@ -95,6 +98,7 @@ pub fn searched(
             seconds: options
                 .seconds
                 .map(|seconds| seconds * BY_THE_MODEL / count as f64),
+            latest: until,
             trees: of_model.map(|trees| trees / count + u64::from(number < trees % count)),
             ..options.clone()
         };
@@ -115,9 +119,7 @@ pub fn searched(
     let emitter = Emitter::new(written, machine)?;
     let (model, bounds) = (searches[0].cost, searches[0].bounds);
     let course = Course {
-        until: options
-            .seconds
-            .map(|seconds| began + Duration::from_secs_f64(seconds.clamp(0.0, 1e6))),
+        until,
         trees: replays,
         interrupted,
         progress: &mut |replays, figures| {

@@ -518,6 +518,7 @@ pub fn replay_machine(machine: &Machine) -> (&'static str, Vec<String>) {
     let figures = [
         ("clock_mhz", machine.clock / 1e6),
         ("core.count", machine.cores() as f64),
+        ("core.columns", machine.mesh[0] as f64),
         ("core.buffer_bytes", machine.l2.bytes as f64),
         (
             "core.weight_banks",

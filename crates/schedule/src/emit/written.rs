@@ -552,7 +552,12 @@ impl Writer<'_> {
                 self.written.layers[layer].is_output = true;
                 let name = self.written.layers[layer].name.clone();
                 let says_scale = self.known && self.written.bits == 8;
+                let called = self.front.called[1].get(number).unwrap_or(&name);
                 if let Some(value) = self.written.values.get_mut(&name) {
+                    // Those of another form than the model's are known by its names alone.
+                    if self.front.declared.is_empty() && value["declared"].is_null() {
+                        value["declared"] = json!({ "name": called });
+                    }
                     if let Some(next) = value["next_layer"].as_array_mut() {
                         next.push(json!(format!("output{}", number + 1)));
                     }
@@ -570,8 +575,10 @@ impl Writer<'_> {
     /// How the model has what goes in and comes out: a layer that nobody schedules says it for an input.
     fn declared(&mut self) {
         let say = |declared: &Declared| json!({ "name": declared.name, "dtype": declared.element, "shape": declared.shape });
-        for input in &self.front.inputs {
-            let Some(declared) = &input.declared else {
+        for (at, input) in self.front.inputs.iter().enumerate() {
+            let called = self.front.called[0].get(at);
+            let called = called.map(|name| json!({ "name": name }));
+            let Some(declared) = input.declared.as_ref().map(say).or(called) else {
                 continue;
             };
             let [c, h, w] = input.extents;
@@ -582,7 +589,7 @@ impl Writer<'_> {
                 "device": "cpu",
                 "output_dtype": [input.element.name()],
                 "output_shape": [[self.batch, c, h, w]],
-                "declared": say(declared),
+                "declared": declared,
             });
             self.written.values.insert(input.name.clone(), value);
         }

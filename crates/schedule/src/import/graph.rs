@@ -10,7 +10,7 @@ use super::{Reader, Shapes};
 use crate::front::{Declared, Front, Input, Layout, Source};
 use crate::network::Network;
 use crate::onnx::constant::{self, Beside, Externals};
-use crate::onnx::{Refused, proto};
+use crate::onnx::{Refused, port_names, proto};
 use std::collections::{HashMap, HashSet};
 
 /// Nodes that are walked through, at most.
@@ -360,6 +360,7 @@ impl<'g> Reader<'g> {
             operations: builder.operations,
             outputs,
             declared,
+            called: port_names(graph),
             is_calibrated: false,
             is_quantised: false,
         })

@@ -1,10 +1,10 @@
 //! The graph of an ONNX file: what each tensor is, node after node.
 
-use super::Refused;
 use super::attributes::Attributes;
 use super::constant::{self, Beside, Constant, Data, Externals};
 use super::proto::{Graph, Node, ValueInfo};
 use super::value::{Known, Outcome, Scales, Stored, Value};
+use super::{Refused, port_names};
 use crate::front::{
     Action, Activation, Element, Front, Input, Layout, Numbers, Operand, Operation, Piece, Source,
     Table,
@@ -333,6 +333,7 @@ impl<'g> Reader<'g> {
             operations: self.operations,
             outputs,
             declared: Vec::new(),
+            called: port_names(self.graph),
             is_calibrated: false,
             is_quantised: (self.graph.node.iter())
                 .filter_map(|node| node.op_type.as_deref())

@@ -60,17 +60,8 @@ pub fn read(bytes: &[u8], batch: i64, beside: Beside<'_>) -> Result<Front, Refus
 /// The version of a file that names none.
 const NEWEST: i64 = 21;
 
-/// Names of what goes into a model, in order; none where it cannot be read.
-pub fn input_names(bytes: &[u8]) -> Vec<String> {
-    let [inputs, _] = port_names(bytes);
-    inputs
-}
-
-/// Names of what goes into a model and of what comes out, in order; none where it cannot be read.
-pub fn port_names(bytes: &[u8]) -> [Vec<String>; 2] {
-    let Ok((graph, _)) = decoded(bytes) else {
-        return Default::default();
-    };
+/// Names of what goes into a model and of what comes out, in order.
+pub(crate) fn port_names(graph: &proto::Graph) -> [Vec<String>; 2] {
     let constants: Vec<&Option<String>> = graph.initializer.iter().map(|t| &t.name).collect();
     let inputs = graph
         .input

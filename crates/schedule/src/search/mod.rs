@@ -37,6 +37,8 @@ pub struct Options {
     pub objective: Objective,
     /// Wall time after which it stops.
     pub seconds: Option<f64>,
+    /// When the trees to begin with must be there, where that is later: a search may be a part of another one.
+    pub latest: Option<Instant>,
     /// Trees after which it stops.
     pub trees: Option<u64>,
     /// Of the random numbers.
@@ -145,7 +147,12 @@ pub fn search(
     let evaluator = || Evaluator::new(leaf_costs(machine, network, options.batch), &factors);
     let mut searcher = Searcher::new(evaluator(), options.objective);
     let limits = bounds(&searcher.evaluator.costs);
-    let mut starts = start::starts(&mut searcher, &limits, deadline, interrupted)?;
+    let mut starts = start::starts(
+        &mut searcher,
+        &limits,
+        options.latest.or(deadline),
+        interrupted,
+    )?;
     if options.one_pass {
         starts = start::in_one_pass(&mut searcher, starts);
     }

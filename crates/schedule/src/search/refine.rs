@@ -141,14 +141,25 @@ pub(crate) fn refine<E: Send + From<Impossible>>(
             best: Vec::new(),
             trees: 0,
         };
+        // One must be judged, however late it is; how long that takes says whether there is time for others.
+        let (mut round, mut wrong) = (Duration::ZERO, None);
         for found in found {
-            if climb.best.is_empty() || !course.is_over(Duration::ZERO) {
-                let first = found.states[..found.states.len().min(FIRST)].to_vec();
-                let answers = ask(&first);
-                climb.hear(first, answers)?;
+            let (one, others) = found.states[..found.states.len().min(FIRST)].split_at(1);
+            for states in [one, others] {
+                if !climb.best.is_empty() && course.is_over(round) {
+                    break;
+                }
+                let began = Instant::now();
+                let answers = ask(states);
+                let heard = climb.hear(states.to_vec(), answers);
+                wrong = wrong.or(heard.err());
+                round = round.max(began.elapsed());
             }
         }
-        climb.climb(&mut searcher, &mut course, &mut ask);
+        if let Some(error) = wrong.filter(|_| climb.best.is_empty()) {
+            return Err(error);
+        }
+        climb.climb(&mut searcher, &mut course, round, &mut ask);
         climb.prefer_busy_cores();
         drop(tasks);
         searcher.evaluator.terse = false;
@@ -252,12 +263,12 @@ impl Climb<'_> {
         &mut self,
         searcher: &mut Searcher<'_>,
         course: &mut Course<'_>,
+        mut round: Duration,
         ask: &mut Ask<'_, E>,
     ) {
         let objective = self.options.objective;
         let mut rng = Rng::with_seed(self.options.seed);
         let (mut asked, mut said) = (0, Instant::now());
-        let mut round = Duration::ZERO;
         loop {
             let left = course
                 .trees

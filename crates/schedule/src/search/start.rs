@@ -10,6 +10,8 @@ use std::time::Instant;
 
 /// Layers of a segment that the dynamic program tries, at most.
 const LONGEST: usize = 80;
+/// The same where it is late: some ten times as fast.
+const SHORT: usize = 8;
 /// Segments in a row that do not fit, or cost more than their parts, after which longer ones are not tried.
 const PATIENCE: usize = 6;
 
@@ -35,14 +37,16 @@ pub(super) fn starts(
         .filter(|groups| batch.is_multiple_of(*groups))
         .take(6)
     {
-        let late = deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            || interrupted.load(Ordering::Relaxed);
-        if late && !states.is_empty() {
+        let is_late = || {
+            deadline.is_some_and(|deadline| Instant::now() >= deadline)
+                || interrupted.load(Ordering::Relaxed)
+        };
+        if is_late() && !states.is_empty() {
             break;
         }
         match alone(searcher, groups, weight) {
             Ok(state) => {
-                let improved = segments(searcher, &state, weight);
+                let improved = segments(searcher, &state, weight, &is_late);
                 states.push(state);
                 states.extend(improved);
             }
@@ -226,16 +230,22 @@ fn any_leaf(
     }
 }
 
-/// The best segments of consecutive layers, each with cuts in time such that all it can stays on the chip.
-fn segments(searcher: &mut Searcher<'_>, state: &State, weight: f64) -> Option<State> {
+/// The best segments of consecutive layers, each with cuts in time such that all it can stays on the chip. Where it is
+/// late, the rest gets short ones: layers alone make a schedule that takes many times as long.
+fn segments(
+    searcher: &mut Searcher<'_>,
+    state: &State,
+    weight: f64,
+    is_late: &dyn Fn() -> bool,
+) -> Option<State> {
     let leaves = chained(searcher, state, weight);
-    let count = leaves.len();
     // Least cost of the first so many layers, and where their last segment begins.
     let mut best: Vec<(f64, usize, Option<Piece>)> = vec![(0.0, 0, None)];
-    for end in 1..=count {
+    for end in 1..=leaves.len() {
+        let longest = if is_late() { SHORT } else { LONGEST };
         let mut least: Option<(f64, usize, Piece)> = None;
         let mut misses = 0;
-        for start in (end.saturating_sub(LONGEST)..end).rev() {
+        for start in (end.saturating_sub(longest)..end).rev() {
             let piece = segment(searcher, state, &leaves, start, end, weight);
             let cost = piece
                 .as_ref()
@@ -257,7 +267,7 @@ fn segments(searcher: &mut Searcher<'_>, state: &State, weight: f64) -> Option<S
         best.push((cost, start, Some(piece)));
     }
     let mut pieces = Vec::new();
-    let mut end = count;
+    let mut end = leaves.len();
     while end > 0 {
         let (_, start, piece) = &best[end];
         pieces.push(piece.clone()?);

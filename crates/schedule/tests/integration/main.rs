@@ -65,6 +65,7 @@ fn options(
         trees: Some(trees),
         seed,
         threads,
+        latest: None,
         one_pass: false,
     }
 }

@@ -163,6 +163,7 @@ fn scheduled(
         seed: space.seed,
         // Points are searched side by side.
         threads: 1,
+        latest: None,
         one_pass: false,
     };
     let (_, best) = emit::searched(

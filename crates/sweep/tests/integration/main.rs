@@ -250,7 +250,7 @@ fn the_front_is_what_nothing_beats() {
         fixture("npu/add/program.blob")
     ));
     let results = sweep(&plan, &request(Shard::WHOLE)).unwrap();
-    let front = pareto(results.table(), &["latency_ns", "clock.dpu"], None).unwrap();
+    let front = pareto(results.table(), &["latency_ns", "clock.dpu"], None, None).unwrap();
     let (latency, clock) = (
         numbers(&results, "latency_ns"),
         match column(&results, "clock.dpu") {
@@ -271,7 +271,11 @@ fn the_front_is_what_nothing_beats() {
         front.text(results.table()).lines().count(),
         expected.len() + 1
     );
-    assert!(pareto(results.table(), &["latency", "clock.dpu"], None).is_err());
+    assert!(pareto(results.table(), &["latency", "clock.dpu"], None, None).is_err());
+    // Of equals, the least by another column stays.
+    let slow = |tie| pareto(results.table(), &["clock.dpu"], None, tie).unwrap();
+    let [all, least] = [None, Some("latency_ns")].map(|tie| slow(tie).rows().count());
+    assert_eq!((all, least), (3, 1));
 }
 
 #[test]

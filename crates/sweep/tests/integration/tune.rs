@@ -4,7 +4,7 @@ use super::{bytes, column, numbers, request};
 use chipless::disk::Disk;
 use chipless_report::tables::Values;
 use chipless_sweep::tune::{Space, carry, run};
-use chipless_sweep::{Carried, Request, Results, Shard, pareto};
+use chipless_sweep::{Carried, Request, Results, Shard};
 use std::sync::Mutex;
 
 fn network() -> String {
@@ -95,6 +95,7 @@ fn a_point_is_what_schedule_finds() {
         trees: Some(300),
         seed: 7,
         threads: 2,
+        latest: None,
         one_pass: false,
     };
     let never = std::sync::atomic::AtomicBool::new(false);
@@ -179,12 +180,7 @@ fn machines_that_do_not_work_are_rows() {
     assert!(messages[0].contains("bytes"), "{messages:?}");
     assert!(messages[1].is_empty());
     assert!(messages[3].contains("`stride` is 2"), "{messages:?}");
-    let front = pareto(
-        results.table(),
-        &["latency_ns", "energy_pj"],
-        Some("network"),
-    )
-    .unwrap();
+    let front = results.pareto().unwrap();
     assert_eq!(front.rows().collect::<Vec<_>>(), [1]);
 }
 

@@ -31,6 +31,7 @@ pub fn info(document: &Document<'_>) -> Info {
         all.push(number("task_statements", graph.tasks.len()));
     }
     Info {
+        labels: Vec::new(),
         target: "dsa",
         platform: "spatial accelerators of DSAGEN and OverGen".to_owned(),
         format_version: graph.era.name().to_owned(),

@@ -238,6 +238,7 @@ impl<'a> Lowering<'a, '_> {
             if is_given {
                 self.build.program.interface.inputs.push(Port {
                     name: body.name.clone(),
+                    alias: None,
                     buffer: buffers.0,
                     element: input.element,
                     shape: input.shape.clone(),
@@ -282,6 +283,7 @@ impl<'a> Lowering<'a, '_> {
                 self.hold(buffers, element, &shape);
                 self.build.program.interface.outputs.push(Port {
                     name: title(&body.name, flags),
+                    alias: None,
                     buffer: buffers.0,
                     element,
                     shape,

@@ -2,10 +2,11 @@
 
 use crate::document::Document;
 use crate::names::Name;
+use crate::outputs::Outputs;
 use crate::schedule::{Bounds, Dialect, Peer, Schedule, TensorKind};
 use chipless_model::{ElementType, Info, TensorInfo, Value};
 use indexmap::IndexMap;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 impl Document<'_> {
     /// The file at a glance.
@@ -54,6 +55,10 @@ impl Document<'_> {
             inputs,
             outputs,
             counts: counts(schedule),
+            labels: vec![
+                ("dram_in", "stores to DRAM"),
+                ("dram_out", "loads from DRAM"),
+            ],
             facts,
         }
     }
@@ -137,34 +142,22 @@ fn interface(schedule: &Schedule) -> (Vec<TensorInfo>, Vec<TensorInfo>) {
         .iter()
         .map(|entry| entry.transfer)
         .collect();
-    let again: HashSet<u32> = schedule
-        .dram_out
-        .iter()
-        .flat_map(|entry| entry.related.iter().flatten().copied())
+    let outgoing: HashMap<Name, u8> = schedule
+        .workloads()
+        .flat_map(|(_, w)| &w.buffer)
+        .filter(|tensor| tensor.kind == TensorKind::Ofmap)
+        .filter_map(|tensor| Some((tensor.layer?, tensor.bitwidth?)))
         .collect();
+    let hosts = Outputs::of(schedule, None);
     let mut outputs: IndexMap<Name, (Bounds, u8)> = IndexMap::new();
     for (_, workload) in schedule.workloads() {
-        for piece in &workload.ofmaps {
-            if stored.contains(&piece.transfer) && !again.contains(&piece.transfer) {
-                let bits = if workload
-                    .ofmap_size
-                    .is_some_and(|size| size >= workload.bounds.elements().saturating_mul(2))
-                {
-                    16
-                } else {
-                    8
-                };
-                let bits = if schedule.dialect == Dialect::Spec {
-                    bits
-                } else {
-                    8
-                };
-                let (bounds, _) = outputs
-                    .entry(workload.layer)
-                    .or_insert((workload.bounds, bits));
-                bounds.upper =
-                    std::array::from_fn(|d| bounds.upper[d].max(workload.bounds.upper[d]));
-            }
+        let (layer, mut pieces) = (workload.layer, workload.ofmaps.iter());
+        if pieces.any(|piece| stored.contains(&piece.transfer))
+            && hosts.include(layer, schedule.name(layer))
+        {
+            let bits = outgoing.get(&layer).copied().unwrap_or(8);
+            let (bounds, _) = outputs.entry(layer).or_insert((workload.bounds, bits));
+            bounds.upper = std::array::from_fn(|d| bounds.upper[d].max(workload.bounds.upper[d]));
         }
     }
     let list = |map: IndexMap<Name, (Bounds, u8)>| {

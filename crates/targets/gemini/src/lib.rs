@@ -21,6 +21,7 @@ mod names;
 mod needs;
 mod network;
 mod operation;
+mod outputs;
 pub mod pictures;
 mod place;
 mod raw;

@@ -32,6 +32,9 @@ pub struct Core {
     /// How many there are; 0 for as many as a schedule uses. Machine files from before this figure lack it.
     #[serde(default)]
     pub count: u32,
+    /// Columns of the mesh of so many cores; 0 where any mesh will do. Machine files from before this figure lack it.
+    #[serde(default)]
+    pub columns: u32,
     /// Bytes of L2, for files that do not say.
     pub buffer_bytes: u64,
     /// Banks of the weight buffer.
@@ -189,6 +192,12 @@ impl Machine {
     pub fn named(name: &str) -> Option<Machine> {
         let (_, text) = MACHINES.iter().find(|(known, _)| *known == name)?;
         Machine::parse(text).ok()
+    }
+
+    /// Columns and rows of the mesh, where the machine has one.
+    pub fn mesh(&self) -> Option<[u32; 2]> {
+        let rows = self.core.count.checked_div(self.core.columns)?;
+        (rows > 0).then_some([self.core.columns, rows])
     }
 
     /// Duration of a number of cycles.

@@ -109,6 +109,14 @@ pub struct QuantInfo {
 pub struct Declared {
     /// Its name.
     pub name: String,
+    /// Its element type and its extents, where the host has it in the model's form and not in the schedule's.
+    #[serde(flatten)]
+    pub form: Option<Form>,
+}
+
+/// Element type and extents of a tensor of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Form {
     /// Its element type.
     pub dtype: String,
     /// Its extents.
@@ -116,15 +124,20 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// Gives a port the model's name, extents and type. Extents of another number of elements, as of another batch, stay.
+    /// Gives a port the model's name, extents and type. Extents of another number of elements, as of another batch, stay. Where the host
+    /// has the schedule's form, as of integers, the port keeps its name as well, and the model's is another one.
     pub(crate) fn onto(self, port: &mut Port) {
-        let count = |shape: &[u64]| shape.iter().fold(1u64, |n, d| n.saturating_mul(*d));
-        if count(&self.shape) == count(&port.shape) {
-            port.shape = self.shape;
+        let mut alias = self.name;
+        if let Some(Form { dtype, shape }) = self.form {
+            let count = |shape: &[u64]| shape.iter().fold(1u64, |n, d| n.saturating_mul(*d));
+            if count(&shape) == count(&port.shape) {
+                port.shape = shape;
+            }
+            let element = ElementType::from_name(&dtype);
+            port.host_element = element.filter(|element| *element != port.element);
+            std::mem::swap(&mut alias, &mut port.name);
         }
-        port.name = self.name;
-        let element = ElementType::from_name(&self.dtype);
-        port.host_element = element.filter(|element| *element != port.element);
+        port.alias = Some(alias).filter(|alias| *alias != port.name);
     }
 }
 
@@ -144,7 +157,7 @@ impl Network {
         Declared::deserialize(declared).ok()
     }
 
-    /// Whether a result is one of the network's outputs, as far as the file says which are: nothing where it does not.
+    /// Whether a result is one of the model's outputs, as far as the file says which are: nothing where it does not.
     pub fn declares_output(&self, name: &str) -> Option<bool> {
         let declares =
             |layer: &Layer| layer.device != "cpu" && layer.other.contains_key("declared");

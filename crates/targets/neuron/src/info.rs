@@ -71,6 +71,7 @@ pub fn info(neff: &Neff<'_>) -> Info {
         ));
     }
     Info {
+        labels: Vec::new(),
         target: "neuron",
         platform: neff.architecture.families().to_owned(),
         format_version: header.version(),

@@ -185,6 +185,7 @@ pub fn info(document: &Document<'_>) -> Info {
     let edge = Edge::read(document);
     let known = document.section("program.mapped_inference").is_some();
     let mut info = Info {
+        labels: Vec::new(),
         target: "npu",
         platform: document.platform().to_string(),
         format_version: document

@@ -4,8 +4,12 @@ use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::output::OutputOptions;
 use crate::terminal;
-use chipless::{Completed, Figure, TARGETS, completed, figures, nearest, suggest, unknown};
+use chipless::{
+    Completed, Figure, OF_MESHES, TARGETS, completed, figures, nearest, suggest, unknown,
+};
 use chipless_report::{SCHEMA_VERSION, widest};
+use chipless_schedule::emit::replay_machine;
+use chipless_schedule::machine::Machine;
 use chipless_schedule::mesh;
 use clap::Args;
 use schemars::JsonSchema;
@@ -88,8 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 fn of_file(arguments: &Arguments, path: &str) -> Result<Exit, Failure> {
     let text = files::read_text(Path::new(path))?;
     if text.trim_start().starts_with('{') {
-        chipless_schedule::machine::Machine::read(&text)
-            .map_err(|error| Failure::unreadable(path, error))?;
+        Machine::read(&text).map_err(|error| Failure::unreadable(path, error))?;
         return answer(arguments, "gemini", path, &text, &BTreeSet::new(), of_mesh);
     }
     let (target, _, own) =
@@ -108,17 +111,48 @@ that do not say otherwise.
 --template prints the file, to edit and pass as --machine to `chipless schedule` and `chipless run`.
 ";
 
-/// The keys of a mesh, as figures.
+/// The keys of a mesh, as figures, each with the name that a run has for it.
 fn of_mesh(file: &str) -> Vec<Figure> {
     let figure = |(field, value): (mesh::Field, Value)| Figure {
         key: field.key.to_owned(),
         value: value.to_string(),
         unit: field.unit.to_owned(),
         better: None,
-        source: field.meaning.to_owned(),
+        source: match of_run(field.key) {
+            Some(own) => format!("{}; `{own}` of a run", field.meaning),
+            None => field.meaning.to_owned(),
+        },
         grade: None,
     };
     mesh::values(file).into_iter().map(figure).collect()
+}
+
+/// What a run has in place of a key of a mesh.
+fn of_run(key: &str) -> Option<&'static str> {
+    let mut known = OF_MESHES.iter();
+    known.find(|(mesh, _)| *mesh == key).map(|(_, own)| *own)
+}
+
+/// Parameters of a run by a mesh that no key of the mesh gives.
+fn of_runs_alone(text: &str) -> Vec<Figure> {
+    let Ok((mesh, _)) = Machine::read(text) else {
+        return Vec::new();
+    };
+    let (own, changes) = replay_machine(&mesh);
+    let mut all = figures(own);
+    all.retain(|figure| OF_MESHES.iter().all(|(_, own)| *own != figure.key));
+    for figure in &mut all {
+        let value = |change: &'_ String| {
+            change
+                .strip_prefix(&figure.key)?
+                .strip_prefix('=')
+                .map(str::to_owned)
+        };
+        if let Some(value) = changes.iter().find_map(value) {
+            figure.value = value;
+        }
+    }
+    all
 }
 
 /// In place of a source that is that of the parameter above.
@@ -140,7 +174,19 @@ fn answer(
     let mut figures = figures(text);
     if let Some(key) = &arguments.key {
         let known = figures.clone();
-        figures.retain(|figure| figure.key.contains(&**key));
+        if mesh::values(text).is_empty() {
+            figures.retain(|figure| figure.key.contains(&**key));
+        } else {
+            // Runs print their own names.
+            figures.retain(|figure| {
+                let own = of_run(&figure.key);
+                figure.key.contains(&**key) || own.is_some_and(|own| own.contains(&**key))
+            });
+            if figures.is_empty() {
+                figures = of_runs_alone(text);
+                figures.retain(|figure| figure.key.contains(&**key));
+            }
+        }
         if figures.is_empty() {
             let hint = suggest::hint(key, known.iter().map(|figure| &*figure.key));
             let text = format!(

@@ -26,8 +26,8 @@ pub(crate) fn take_mesh(options: &mut Options) -> Result<(), Failure> {
     };
     if text.trim_start().starts_with('{') {
         let (mesh, _) = Mesh::read(&text).map_err(|error| Failure::unreadable(&name, error))?;
-        let (own, figures) = replay_machine(&mesh);
-        options.set_machine(name, own, figures);
+        let machine = replay_machine(&mesh);
+        options.set_machine(name, mesh.name, machine);
     }
     Ok(())
 }

@@ -100,6 +100,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "FIGURE", default_value_t)]
     objective: Figure,
     /// Stop after so many seconds; 10 unless --trees is given.
+    ///
+    /// How many trees are evaluated in that time depends on the computer and its load. To compare machines, pass --trees N, or use `chipless tune`.
+    /// Writing the schedule and comparing it come on top.
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
     /// Stop after this many evaluated trees.
@@ -142,7 +145,7 @@ Examples:
   chipless machine mesh4x4 --template > mesh.json   a machine to edit
   chipless schedule net.onnx --machine mesh4x4 --batch 4 -o schedule.json
   chipless schedule net.onnx --machine mesh4x4 -o s.json --network-out net.json --weights-out w
-  chipless run s.json --machine mesh4x4 --network net.json --weights w --input input1=x.npy
+  chipless run s.json --machine mesh4x4 --network net.json --weights w --input x=x.npy   x: the model's input
   chipless schedule net.onnx --machine mesh4x4 --calibrate images.npz -o schedule.json
   chipless schedule net.onnx --machine mesh4x4 --evaluate tree.json
 
@@ -303,6 +306,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         trees: arguments.trees,
         seed: arguments.seed,
         threads: threads(arguments),
+        latest: None,
         one_pass: false,
     };
     let output = arguments
@@ -343,6 +347,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             replay: None,
         });
     }
+    told::few_trees(arguments, &found, front.network.layers.len());
     if let (Some(lowered), Some(path)) = (&lowered, &arguments.network_out) {
         files::write(path, &[lowered.network_text().as_bytes()])?;
     }
@@ -617,10 +622,7 @@ fn calibrated(arguments: &Arguments, front: &mut Front) -> Result<Inputs, Failur
     if !text.is_empty() {
         return Err(Failure::misuse("--calibrate", text));
     }
-    let model = files::open(&arguments.network)
-        .map_err(|error| Failure::unreadable(arguments.network.display(), error))?;
-    let names = chipless_schedule::onnx::input_names(&model);
-    let samples = samples::read(path, front, &names)?;
+    let samples = samples::read(path, front)?;
     calibrate::calibrate(front, &samples.images, arguments.calibration.into())
         .map_err(|text| Failure::unreadable(path.display(), text))?;
     Ok(samples.first)

@@ -127,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .try_for_each(|path| files::can_write(path))?;
     let results = sharded.written(&arguments.files, output, || sweep(arguments))?;
     if let Some((a, b)) = &arguments.pareto {
-        let front = pareto(results.table(), &[a, b], None)?;
+        let front = pareto(results.table(), &[a, b], None, None)?;
         terminal::print(&front.text(results.table()))?;
         if let Some(path) = &arguments.svg {
             files::write(path, &[front.svg().as_bytes()])?;

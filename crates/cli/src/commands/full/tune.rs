@@ -6,8 +6,8 @@ use crate::files;
 use crate::progress::Bar;
 use crate::terminal;
 use chipless::disk::Disk;
+use chipless_sweep::Results;
 use chipless_sweep::tune::{self, Space};
-use chipless_sweep::{Results, pareto};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let names: Vec<&str> = results.front().iter().map(String::as_str).collect();
     // A shard has no front: its points are few of many.
     if !names.is_empty() && sharded.is_whole() {
-        let front = pareto(results.table(), &names, Some("network"))?;
+        let front = results.pareto()?;
         let (shown, all) = (front.rows().count(), results.rows() - results.failed());
         let title = format!(
             "{shown} of {all} points, which no other beats in all of {}:\n",

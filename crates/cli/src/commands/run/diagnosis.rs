@@ -9,8 +9,8 @@ use chipless_sim::{Nonfinite, Timeline, origin};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Outputs that have a reference: those with a file in a directory, `NAME.npy` as `--output-dir` names it, `output_NAME.npy` or `output_N.npy`; or the one that a
-/// file is for.
+/// Outputs that have a reference: those with a file in a directory, `NAME.npy` as `--output-dir` names it, `output_NAME.npy` or `output_N.npy`, under either name
+/// of an output that has two; or the one that a file is for.
 fn references<'p>(
     program: &'p Program<'_>,
     path: &Path,
@@ -23,11 +23,15 @@ fn references<'p>(
             .iter()
             .enumerate()
             .map(|(number, port)| {
-                let files = [
+                let mut files = vec![
                     plain.npy(path, &port.name),
                     prefixed.npy(path, &format!("output_{}", port.name)),
-                    path.join(format!("output_{number}.npy")),
                 ];
+                if let Some(alias) = &port.alias {
+                    files.push(plain.npy(path, alias));
+                    files.push(prefixed.npy(path, &format!("output_{alias}")));
+                }
+                files.push(path.join(format!("output_{number}.npy")));
                 (port, files)
             })
             .collect();
@@ -51,7 +55,7 @@ fn references<'p>(
         .and_then(|stem| stem.to_str())
         .unwrap_or_default();
     let prefixed = stem.strip_prefix("output_").unwrap_or(stem);
-    let named = |name: &str| ports.iter().find(|port| port.name == name);
+    let named = |name: &str| Port::position(ports, name).map(|at| &ports[at]);
     let numbered = || {
         prefixed
             .parse()

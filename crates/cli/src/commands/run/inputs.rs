@@ -64,7 +64,7 @@ fn split<'o>(
         .map(|(at, _)| (&option[..at], &option[at + 1..]));
     let known = splits
         .clone()
-        .find_map(|(name, path)| Some((ports.iter().position(|p| p.name == name)?, path)));
+        .find_map(|(name, path)| Some((Port::position(ports, name)?, path)));
     known.ok_or_else(|| match splits.clone().next() {
         Some((name, _)) => {
             let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();

@@ -139,7 +139,7 @@ impl<'p> Session<'_, 'p> {
             let limits = rows.iter().filter(|row| !row.figure.starts_with("clock"));
             let limit = limits.map(|row| (&*row.figure, row.gain)).next();
             let limit = limit.filter(|(_, gain)| *gain > LIMITS);
-            self.document.faster(limit.map(|(figure, _)| figure))
+            self.document.faster(limit)
         });
         notes.extend(self.document.remarks(&facts));
         let budgets = self.budgets(timeline)?;

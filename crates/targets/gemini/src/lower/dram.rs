@@ -12,6 +12,7 @@ use crate::kernels::moves::DramBox;
 use crate::names::Name;
 use crate::network::Network;
 use crate::network::is_constant;
+use crate::outputs::Outputs;
 use crate::schedule::{Bounds, Dialect, Schedule};
 use chipless_model::{BufferId, ElementType, Kind, Memory, MemoryId, MemoryKind, Port, Role};
 use std::collections::HashMap;
@@ -138,6 +139,7 @@ impl Maps<'_> {
         builder: &mut Builder<'_>,
     ) -> Vec<String> {
         let mut notes = Vec::new();
+        let outputs = Outputs::of(schedule, self.network);
         for name in self.order.clone() {
             let text = schedule.name(name).to_owned();
             let Some(map) = self.by_layer.get_mut(&name) else {
@@ -150,13 +152,13 @@ impl Maps<'_> {
             }
             let size = map.size();
             let whole = map.around.elements() == map.written && map.around.shape() == map.shape;
-            let declared = self.network.and_then(|n| n.declares_output(&text));
+            let is_hosts = outputs.include(name, &text);
             let role = match map.written {
                 0 => Role::Input,
-                _ if whole && declared != Some(false) => Role::Output,
+                _ if whole && is_hosts => Role::Output,
                 _ => Role::Scratch,
             };
-            if role == Role::Scratch && declared.is_none() {
+            if role == Role::Scratch && is_hosts {
                 notes.push(format!(
                     "`{text}` reaches DRAM in parts only, and is no output"
                 ));
@@ -178,6 +180,7 @@ impl Maps<'_> {
                 .and_then(|network| network.scale(&text));
             let mut port = Port {
                 name: text,
+                alias: None,
                 buffer: map.buffer,
                 element,
                 shape: map.shape.to_vec(),

@@ -131,6 +131,7 @@ impl Layers<'_> {
         let [n, c, h, w] = shape;
         let port = Port {
             name: name.to_owned(),
+            alias: None,
             buffer,
             element,
             shape: vec![n, h, w, c],

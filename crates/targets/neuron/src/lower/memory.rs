@@ -379,6 +379,7 @@ pub(super) fn interface(neff: &Neff<'_>, layout: &Layout, program: &mut Program<
             let buffer = *layout.shared.get(&*t.name)?;
             Some(Port {
                 name: t.name.to_string(),
+                alias: None,
                 buffer,
                 element: t.element?,
                 shape: t.shape.clone(),

@@ -112,6 +112,7 @@ impl Lowering<'_, '_> {
                 let buffer = self.buffers[section]?;
                 Some(Port {
                     name: tensor.name,
+                    alias: None,
                     buffer,
                     element,
                     shape: tensor.shape,

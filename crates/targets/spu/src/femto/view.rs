@@ -95,6 +95,7 @@ impl Femto {
         };
         let banks = self.cores.iter().map(|c| c.banks.len() as u64).sum();
         Info {
+            labels: Vec::new(),
             target: "spu",
             platform: self.part_name(),
             format_version: format!("femto {}.{}", self.version >> 8, self.version & 0xff),

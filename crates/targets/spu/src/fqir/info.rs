@@ -13,6 +13,7 @@ pub fn info(plan: &Plan<'_>) -> Info {
     let parameters: u64 = parameters(step);
     let text = |name: &str, value: String| (name.to_owned(), Value::Text(value));
     Info {
+        labels: Vec::new(),
         target: "spu",
         platform: "Femtosense SPU-001".to_owned(),
         format_version: match plan.origin {

@@ -49,6 +49,7 @@ pub fn info(document: &Document) -> Info {
         facts.push(text("latched", latched.join(", ")));
     }
     Info {
+        labels: Vec::new(),
         target: "spu",
         platform: "Femtosense SPU".to_owned(),
         format_version: "IOSpec".to_owned(),

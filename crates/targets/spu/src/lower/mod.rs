@@ -211,6 +211,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
             inputs.push(tensor.bits);
             let port = Port {
                 name: declared.name.clone(),
+                alias: None,
                 buffer: tensor.buffer,
                 element: tensor.element.model(),
                 shape: tensor.shape.to_vec(),
@@ -250,6 +251,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
             outputs.push(declared_bits(&declared.dtype).unwrap_or(tensor.bits));
             let port = Port {
                 name: declared.name.clone(),
+                alias: None,
                 buffer: tensor.buffer,
                 element: tensor.element.model(),
                 shape: tensor.shape.to_vec(),

@@ -26,8 +26,8 @@ pub(super) struct Samples {
     pub(super) first: Inputs,
 }
 
-/// Images of a file or directory. `names` are those of the model's inputs, in order.
-pub(super) fn read(path: &Path, front: &Front, names: &[String]) -> Result<Samples, Failure> {
+/// Images of a file or directory.
+pub(super) fn read(path: &Path, front: &Front) -> Result<Samples, Failure> {
     let arrays = if path.is_dir() {
         directory(path)?
     } else {
@@ -37,7 +37,9 @@ pub(super) fn read(path: &Path, front: &Front, names: &[String]) -> Result<Sampl
     let mut inputs: Vec<Vec<Map>> = Vec::new();
     let mut first = Inputs::new();
     for (number, input) in front.inputs.iter().enumerate() {
-        let model_name = names.get(number).map_or(&*input.name, |name| name);
+        let model_name = front.called[0]
+            .get(number)
+            .map_or(&*input.name, |name| name);
         let mut own: Vec<_> = arrays
             .iter()
             .filter(|(known, _)| *known == input.name || known == model_name)

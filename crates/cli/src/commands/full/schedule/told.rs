@@ -1,12 +1,11 @@
 //! What is said beside the report: how the search goes, and what to do with what was written.
 
 use super::{Arguments, Dialect};
-use crate::{files, terminal};
+use crate::terminal;
 use chipless_schedule::emit::Written;
 use chipless_schedule::front::{Front, Layout};
 use chipless_schedule::model::Objective;
-use chipless_schedule::onnx;
-use chipless_schedule::search::Progress;
+use chipless_schedule::search::{Found, Progress, Stopped};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -56,6 +55,20 @@ impl Told {
     }
 }
 
+/// Warns of a search whose time was over before it had changed each layer once.
+pub(super) fn few_trees(arguments: &Arguments, found: &Found, layers: usize) {
+    if found.stopped == Stopped::Time && found.trees < layers as u64 {
+        let trees = match found.trees {
+            1 => "1 tree was".to_owned(),
+            trees => format!("{trees} trees were"),
+        };
+        terminal::complain(&format!(
+            "{}: warning: only {trees} evaluated for {layers} layers: the schedule may be far from the best. --seconds or --trees with a larger number gives more\n",
+            arguments.network.display()
+        ));
+    }
+}
+
 /// The files that were written, and how to run them.
 pub(super) fn next(
     arguments: &Arguments,
@@ -73,10 +86,7 @@ pub(super) fn next(
         option("network", &arguments.network_out),
         option("weights", &arguments.weights_out),
     );
-    let encodings = || {
-        let names = names(&arguments.network);
-        written.map_or_else(String::new, |written| encodings(front, written, &names))
-    };
+    let encodings = || written.map_or_else(String::new, |written| encodings(front, written));
     let again = "schedule again with --network-out net.json --weights-out weights";
     match (arguments.dialect, is_whole) {
         (Dialect::Spec, _) => {
@@ -116,18 +126,9 @@ pub(super) fn next(
     }
 }
 
-/// What the model calls its inputs and its outputs; nothing for a front-end file.
-fn names(network: &Path) -> [Vec<String>; 2] {
-    let bytes = files::open(network);
-    bytes.map_or_else(|_| Default::default(), |bytes| onnx::port_names(&bytes))
-}
-
 /// What the integers of inputs and outputs stand for, and how the schedule has their axes.
-fn encodings(
-    front: &Front,
-    written: &Written,
-    [of_inputs, of_outputs]: &[Vec<String>; 2],
-) -> String {
+fn encodings(front: &Front, written: &Written) -> String {
+    let [of_inputs, of_outputs] = &front.called;
     let [inputs, outputs] = written.stored();
     let offset = |by: f64| match by {
         by if by < 0.0 => format!(" - {}", -by),
