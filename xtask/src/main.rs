@@ -167,7 +167,12 @@ fn ci() -> Result<(), String> {
         &["clippy", "--no-default-features", "--", "-D", "warnings"],
         &[],
     )?;
-    run("cargo", &["test", "--workspace"], &[])?;
+    // `crates/rounds` reads the variable: all cases of random tests.
+    run(
+        "cargo",
+        &["test", "--workspace"],
+        &[("CHIPLESS_ALL_ROUNDS", "1")],
+    )?;
     python(root)?;
     run(
         "cargo",

@@ -1,6 +1,7 @@
 //! The bodies of the fuzz targets on the fixtures, on random mutations of them, and on random bytes.
 
 use chipless_model::SplitMix64;
+use chipless_rounds::rounds;
 use std::path::PathBuf;
 
 struct Random(SplitMix64);
@@ -118,7 +119,7 @@ fn smoke_with(
     for bytes in corpus {
         body(bytes);
     }
-    for _ in 0..mutants {
+    for _ in 0..rounds(mutants) {
         let seed = &corpus[random.below(corpus.len())];
         body(&mutate(&mut random, seed));
     }
@@ -204,7 +205,7 @@ fn adg_read() {
 #[test]
 fn model() {
     let mut random = Random(SplitMix64(3));
-    for _ in 0..30_000 {
+    for _ in 0..rounds(30_000) {
         let size = 40 + random.below(300);
         let bytes: Vec<u8> = (0..size).map(|_| random.next() as u8).collect();
         chipless_fuzzing::model(&bytes);
@@ -365,7 +366,7 @@ fn gemini_network() {
 #[test]
 fn brute_force() {
     let mut random = Random(SplitMix64(3));
-    for _ in 0..4000 {
+    for _ in 0..rounds(4000) {
         let size = 10 + random.below(90);
         let bytes: Vec<u8> = (0..size).map(|_| random.next() as u8).collect();
         chipless_fuzzing::brute_force(&bytes);

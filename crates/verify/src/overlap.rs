@@ -214,7 +214,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #![proptest_config(chipless_rounds::cases(2000))]
         #[test]
         fn agrees_with_the_bytes((a, turned_a) in pattern(), (b, turned_b) in pattern()) {
             let (in_a, in_b) = (bytes(&a, turned_a), bytes(&b, turned_b));

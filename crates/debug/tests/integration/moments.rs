@@ -6,19 +6,18 @@ use chipless_model::SplitMix64;
 use chipless_sim::Order;
 use std::collections::HashMap;
 
-/// All bytes in one number.
-fn state(console: &Console<'_, '_>) -> u64 {
-    use std::hash::{DefaultHasher, Hash, Hasher};
+/// All bytes in one number. The hasher of the standard library would be compiled here, not optimised, and take most of a minute.
+fn state(console: &Console<'_, '_>) -> u32 {
     let session = &console.debugger.session;
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = crc32fast::Hasher::new();
     for buffer in session.program().buffers.indices() {
-        session.storage().bytes(buffer).hash(&mut hasher);
+        hasher.update(session.storage().bytes(buffer));
     }
-    hasher.finish()
+    hasher.finalize()
 }
 
 /// The state before each effect, and at the end, going forward once.
-fn all_states(console: &mut Console<'_, '_>) -> Vec<u64> {
+fn all_states(console: &mut Console<'_, '_>) -> Vec<u32> {
     let effects = console.debugger.session.effects();
     (0..=effects)
         .map(|effect| {

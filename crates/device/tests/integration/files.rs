@@ -195,7 +195,7 @@ fn walks_come_before_a_task_and_prefetch_takes_their_slots() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(chipless_rounds::cases(24))]
 
     #[test]
     fn pages_and_lines_of_patterns_are_those_of_their_bytes(

@@ -119,7 +119,7 @@ pub(crate) fn misses(numbers: &[u64], sets: u64, ways: usize) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(chipless_rounds::cases(24))]
 
     #[test]
     fn pages_and_lines_are_missed_as_in_a_plain_lru(

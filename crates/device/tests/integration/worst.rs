@@ -142,7 +142,7 @@ fn what_nothing_bounds_has_no_bound() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(chipless_rounds::cases(48))]
 
     #[test]
     fn no_arrival_takes_longer_than_the_bound(

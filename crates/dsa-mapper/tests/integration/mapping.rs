@@ -8,6 +8,8 @@ use chipless_dsa_mapper::performance::{Model, estimate};
 use chipless_dsa_mapper::pictures::{self, Mapped};
 use chipless_dsa_mapper::{self as mapping, Location, Mapping, Objective, Options, Outcome, bits};
 use chipless_model::Limits;
+use chipless_rounds::rounds;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 fn fixture(path: &str) -> Vec<u8> {
@@ -65,15 +67,26 @@ const MAPPED: &[(&str, &str)] = &[
     ("units", "mesh3x3"),
 ];
 
+/// What the mapper makes of each. Several tests begin with it, and it takes seconds.
+fn outcomes() -> &'static [Outcome] {
+    static OUTCOMES: OnceLock<Vec<Outcome>> = OnceLock::new();
+    OUTCOMES.get_or_init(|| {
+        let pairs = MAPPED.iter();
+        pairs
+            .map(|(name, on)| map(&kernel(name), &fabric(on)))
+            .collect()
+    })
+}
+
 #[test]
 fn what_the_mapper_makes_the_judge_accepts() {
-    for (name, on) in MAPPED {
+    for ((name, on), outcome) in MAPPED.iter().zip(outcomes()) {
         let (graph, adg) = (kernel(name), fabric(on));
-        let outcome = map(&graph, &adg);
         let mapping = outcome
             .mapping
+            .as_ref()
             .unwrap_or_else(|| panic!("{name} on {on}: {:?}", outcome.reason));
-        let verdict = judge(&graph, &adg, &mapping);
+        let verdict = judge(&graph, &adg, mapping);
         assert!(verdict.is_legal(), "{name} on {on}: {:?}", verdict.faults);
         assert_eq!(
             (verdict.latency, verdict.mismatch),
@@ -189,11 +202,11 @@ fn the_impossible_is_refused_with_its_reason() {
 fn good() -> impl Iterator<Item = (String, Graph, Adg, Mapping)> {
     MAPPED
         .iter()
-        .filter(|(name, _)| *name != "turns")
-        .map(|(name, on)| {
-            let (graph, adg) = (kernel(name), fabric(on));
-            let mapping = map(&graph, &adg).mapping.unwrap();
-            (format!("{name} on {on}"), graph, adg, mapping)
+        .zip(outcomes())
+        .filter(|((name, _), _)| *name != "turns")
+        .map(|((name, on), outcome)| {
+            let mapping = outcome.mapping.clone().unwrap();
+            (format!("{name} on {on}"), kernel(name), fabric(on), mapping)
         })
 }
 
@@ -520,7 +533,7 @@ fn truncated_and_mutated_mappings_never_panic() {
         random ^= random << 17;
         (random % below as u64) as usize
     };
-    for round in 0..400 {
+    for round in 0..rounds(400) {
         let mut mutant = text.clone();
         if round % 4 == 0 {
             mutant.truncate(next(text.len()));

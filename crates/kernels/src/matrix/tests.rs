@@ -174,7 +174,7 @@ fn check_all(shape: (usize, usize, usize), gaps: [usize; 3], seed: u32) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(chipless_rounds::cases(150))]
 
     /// Bit by bit, for all types, instruction sets, layouts and updates.
     #[test]
@@ -185,7 +185,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(chipless_rounds::cases(60))]
 
     /// As if all elements were decoded first: any type, any part of a byte, any gap.
     #[test]

@@ -114,7 +114,7 @@ fn end(pattern: &Pattern) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(chipless_rounds::cases(4000))]
 
     #[test]
     fn copies_as_the_naive_walk((from, to) in pair(), slack in 0_usize..3) {

@@ -171,7 +171,7 @@ fn check_types(window: &Window, out_channels: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(chipless_rounds::cases(300))]
 
     #[test]
     fn follow_their_definitions(window in windows(), out_channels in 0_usize..6) {

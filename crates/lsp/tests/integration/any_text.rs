@@ -105,7 +105,7 @@ fn inside(text: &str, answer: &Value) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(chipless_rounds::cases(200))]
 
     #[test]
     fn every_request_is_answered(text in text(), language in prop::sample::select(&LANGUAGES[..]), line in 0u32..12, column in 0u32..40) {

@@ -128,7 +128,7 @@ fn chain(choice: u8, graph: &mut Graph, from: &str, name: &str, rng: &mut Rng) -
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(chipless_rounds::cases(24))]
 
     /// What layers compute is what the reader computes of a constant.
     #[test]

@@ -10,9 +10,11 @@ mod emission;
 mod front;
 mod imported;
 mod meaning;
+mod mesh;
 mod moves;
 mod onnx;
 mod pictured;
+mod price;
 mod random;
 
 use chipless_gemini::{Document, Network};

@@ -104,7 +104,7 @@ fn network(seed: u64) -> Vec<u8> {
 
 #[test]
 fn random_networks_get_schedules_that_pass_every_check() {
-    for seed in 0..24 {
+    for seed in 0..chipless_rounds::rounds(24) as u64 {
         let mut rng = Rng::with_seed(seed);
         let mesh = ["[1, 1]", "[2, 2]", "[3, 2]", "[4, 4]"][rng.usize(..4)];
         let bytes = ["262144", "65536", "24576"][rng.usize(..3)];

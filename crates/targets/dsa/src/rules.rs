@@ -95,27 +95,3 @@ pub(crate) fn closest<'c>(
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn codes_are_unique_and_kebab_case() {
-        let mut codes: Vec<&str> = super::all().map(|rule| rule.code).collect();
-        for code in &codes {
-            let of_the_target = ["dfg-", "adg-"]
-                .iter()
-                .any(|prefix| code.starts_with(prefix));
-            assert!(
-                of_the_target
-                    && code
-                        .chars()
-                        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
-                "{code}"
-            );
-        }
-        let count = codes.len();
-        codes.sort_unstable();
-        codes.dedup();
-        assert_eq!(codes.len(), count);
-    }
-}

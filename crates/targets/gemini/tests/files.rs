@@ -408,7 +408,7 @@ fn assembly_and_trace_are_programs() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(chipless_rounds::cases(24))]
 
     #[test]
     fn what_is_written_reads_the_same(columns in 1u32..3, rows in 1u32..3, blocks in 1u32..3, tiles in 1u32..4) {

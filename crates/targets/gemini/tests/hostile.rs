@@ -155,7 +155,7 @@ fn wrong_numbers_anywhere() {
         let mut all = Vec::new();
         pointers(&schedule, "", &mut all);
         let mut sequence = Sequence(index as u64 + 1);
-        for _ in 0..1500 {
+        for _ in 0..chipless_rounds::rounds(1500) {
             let mut wrecked = schedule.clone();
             for _ in 0..=sequence.below(2) {
                 let pointer = all[sequence.below(all.len())].clone();

@@ -141,7 +141,7 @@ fn result(outputs: Vec<(String, Vec<u8>)>) -> Option<Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(chipless_rounds::cases(96))]
 
     #[test]
     fn clean_schedules_compute_their_network(

@@ -28,7 +28,7 @@ fn results(network: &Value, all: &Outputs) -> Outputs {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(chipless_rounds::cases(64))]
 
     #[test]
     fn every_schedule_gives_the_numbers_of_its_network(seed in any::<u64>()) {

@@ -47,7 +47,7 @@ fn random_programs_are_of_every_kind() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(chipless_rounds::cases(4000))]
 
     #[test]
     fn counters_events_and_tokens(mut drafts in prop::collection::vec(draft(), 1..8)) {

@@ -170,7 +170,7 @@ fn said(program: &Program<'_>) -> Vec<&'static str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(chipless_rounds::cases(3000))]
     #[test]
     fn lanes_are_queues_of_their_own(lanes in prop::sample::select(vec![2u32, 4]), mut steps in prop::collection::vec(step(), 2..9)) {
         // Each cell is written once: transfers that follow each other in a lane touch the same bytes only with other patterns.

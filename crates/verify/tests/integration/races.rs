@@ -129,7 +129,7 @@ fn bytes(touches: &Touches, direction: Direction) -> BTreeSet<u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(chipless_rounds::cases(3000))]
 
     #[test]
     fn races_are_those_of_the_definition(drafts in prop::collection::vec(draft(), 1..8)) {

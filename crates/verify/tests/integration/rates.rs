@@ -3,12 +3,13 @@
 //! The tasks of each fixture keep their waits, signals and accesses, and get a simple effect: what they write is a mix of
 //! everything that they read. A mutant is *shown to be faulty* if a run hangs or breaks a protocol, if two orders give
 //! different outputs, or if outputs depend on bytes that nothing has written. All of these must be found. The table of
-//! the documentation is checked against what is measured here.
+//! the documentation is checked against what is measured here, where all rounds are asked for.
 
 use chipless_model::{
     Access, Action, Certainty, Condition, Counter, Direction, Fault, Finding, IndexVec, Kernel,
     KernelId, Limits, Loop, Pattern, Program, Role, Severity, Storage, SyncId, SyncKind, TaskId,
 };
+use chipless_rounds::are_all;
 use chipless_sim::{Functional, Order, Verified, run_in};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -187,7 +188,9 @@ struct Rate {
 
 impl Rate {
     fn take(&mut self, program: &Program<'_>) {
-        let (faulty, found) = (is_shown_faulty(program), is_found(program));
+        let found = is_found(program);
+        // Runs of what is found are of use to the table alone.
+        let faulty = (!found || are_all()) && is_shown_faulty(program);
         self.mutants += 1;
         self.faulty += u32::from(faulty);
         self.found += u32::from(found);
@@ -437,6 +440,9 @@ fn what_runs_show_is_found_and_the_table_says_how_much() {
         missed.is_empty(),
         "faulty mutants are missed by {missed:?}:\n{table}"
     );
+    if !are_all() {
+        return;
+    }
     let page = std::fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../docs/verifier.md"

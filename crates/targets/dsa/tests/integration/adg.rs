@@ -250,7 +250,7 @@ fn truncated_and_mutated_graphs_never_panic() {
     };
     for name in ["mesh2x2", "arrays", "narrow4x4"] {
         let bytes = fixture(name);
-        for round in 0..250 {
+        for round in 0..chipless_rounds::rounds(250) {
             let mut mutant = bytes.clone();
             if round % 5 == 0 {
                 mutant.truncate(next(bytes.len()));

@@ -449,7 +449,7 @@ fn graph(steps: &[(usize, [usize; 3])], regular: bool) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(chipless_rounds::cases(96))]
 
     #[test]
     fn blocks_and_tokens_agree(

@@ -6,7 +6,9 @@ mod evaluate;
 mod findings;
 mod graphs;
 mod hostile;
+mod machine;
 mod programs;
+mod rules;
 
 use chipless_dsa::Document;
 use chipless_model::Limits;

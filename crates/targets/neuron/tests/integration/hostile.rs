@@ -4,6 +4,7 @@ use chipless_model::{Limits, Severity};
 use chipless_neuron::pack::{header_json, pack, unpack};
 use chipless_neuron::{AccessPattern, Container, Error, MemoryPlan, Neff, info, lint, memory, raw};
 use chipless_neuron_assembler::assemble;
+use chipless_rounds::{are_all, rounds};
 use std::io::Write;
 use std::path::Path;
 
@@ -76,10 +77,11 @@ const FIXTURES: &[&str] = &[
 fn damaged_bytes_are_survived() {
     let limits = Limits::default();
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let rounds = rounds(150);
     let mut refused = 0;
     for name in FIXTURES {
         let good = fixture(name);
-        for _ in 0..150 {
+        for _ in 0..rounds {
             let mut bytes = good.clone();
             for _ in 0..=dice.roll(4) {
                 let at = dice.roll(bytes.len().min(4096));
@@ -96,7 +98,11 @@ fn damaged_bytes_are_survived() {
             refused += usize::from(exercise(&bytes, &limits).is_err());
         }
     }
-    assert!(refused > 300, "{refused} of 900 damaged files were refused");
+    let files = FIXTURES.len() * rounds;
+    assert!(
+        refused * 3 > files,
+        "{refused} of {files} damaged files were refused"
+    );
 }
 
 /// Takes a file apart, changes one member and puts it together again, so that the change reaches the readers behind the tarball.
@@ -139,7 +145,7 @@ fn damaged_members_are_survived() {
     for name in FIXTURES {
         let good = fixture(name);
         for (path, size) in members(&good).into_iter().filter(|(_, size)| *size > 0) {
-            for _ in 0..12 {
+            for _ in 0..rounds(12) {
                 let file = with_member(&good, &path, |bytes| {
                     let mut bytes = bytes.to_vec();
                     match dice.roll(4) {
@@ -209,7 +215,9 @@ fn every_value_may_be_anything() {
             let container = Container::open(&good, &limits).expect("sound");
             let text = String::from_utf8(container.member(&path).expect("there").bytes.to_vec())
                 .expect("text");
-            for (index, range) in values(&text).into_iter().enumerate() {
+            // Without all rounds each ninth place: with thirteen strange values every one has its turn all the same.
+            let step = if are_all() { 1 } else { 9 };
+            for (index, range) in values(&text).into_iter().enumerate().step_by(step) {
                 // Two of the strange values for each place, so that all of them meet all kinds of places.
                 for strange in [
                     strange[index % strange.len()],
@@ -445,7 +453,7 @@ fn any_text_assembles_or_says_where_not() {
             .join(name)
             .join("program.asm");
         let good = std::fs::read_to_string(&path).expect("readable");
-        for _ in 0..200 {
+        for _ in 0..rounds(200) {
             let mut bytes = good.clone().into_bytes();
             for _ in 0..=dice.roll(3) {
                 let at = dice.roll(bytes.len());

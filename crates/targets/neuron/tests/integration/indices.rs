@@ -86,7 +86,7 @@ fn bounded(text: &str, limit: u8, side: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(chipless_rounds::cases(16))]
     /// Against the naive loop.
     #[test]
     fn rows_are_gathered_and_scattered(

@@ -192,7 +192,7 @@ fn copy_and_cast() {
             1usize..4,
         )
     });
-    let mut runner = TestRunner::new(ProptestConfig::with_cases(64));
+    let mut runner = TestRunner::new(chipless_rounds::cases(64));
     let result = runner.run(&case, |(from, to, partitions)| {
         let name = if from.element == to.element {
             "COPY"
@@ -236,7 +236,7 @@ fn tensor_tensor_adds() {
             1usize..4,
         )
     });
-    let mut runner = TestRunner::new(ProptestConfig::with_cases(48));
+    let mut runner = TestRunner::new(chipless_rounds::cases(48));
     let result = runner.run(&case, |(first, second, to, partitions)| {
         let line = format!(
             "TENSOR_TENSOR dst={} src0={} src1={} op=add channels={partitions}",
@@ -276,7 +276,7 @@ fn tensor_tensor_adds() {
 fn memset_writes_the_value_everywhere() {
     let case = prop::collection::vec(1u16..4, 4)
         .prop_flat_map(|counts| (tensor(MOVED, 4, counts), 1usize..4, any::<u32>()));
-    let mut runner = TestRunner::new(ProptestConfig::with_cases(32));
+    let mut runner = TestRunner::new(chipless_rounds::cases(32));
     let result = runner.run(&case, |(to, partitions, value)| {
         let line = format!(
             "MEMSET dst={} value={value:#x} channels={partitions}",
@@ -316,7 +316,7 @@ fn matrix_products_add_up_in_psum() {
         1i16..4,
         any::<bool>(),
     );
-    let mut runner = TestRunner::new(ProptestConfig::with_cases(24));
+    let mut runner = TestRunner::new(chipless_rounds::cases(24));
     let result = runner.run(
         &case,
         |((rows, columns, moving), weight, data, step, sum_step, partial)| {
@@ -487,7 +487,7 @@ fn a_transposition_selects_weights() {
 #[test]
 fn transfers_move_rows() {
     let case = (1u16..5, 1u16..4, 1u16..9, 0u32..5, 0u32..7, any::<bool>());
-    let mut runner = TestRunner::new(ProptestConfig::with_cases(48));
+    let mut runner = TestRunner::new(chipless_rounds::cases(48));
     let result = runner.run(&case, |(rows, planes, elements, gap, shift, casts)| {
         let (rows_step, plane_step) = (u32::from(elements) * 4 + gap * 4, 512);
         let into = if casts { ("fp16", 2) } else { ("fp32", 4) };

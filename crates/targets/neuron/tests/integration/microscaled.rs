@@ -141,7 +141,7 @@ fn quantise(partitions: usize, places: usize, to: Type, from: usize) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(chipless_rounds::cases(16))]
     #[test]
     fn groups_get_the_scale_of_their_largest_number(
         seed in any::<u64>(), quadrants in 1usize..5, from in 0usize..4, wide in any::<bool>(), saturates in any::<bool>(),

@@ -53,7 +53,7 @@ fn load_mask(mask: &[u8; 32]) -> String {
 const SHUFFLE: &str = "STREAM_SHUFFLE dst=uint16@0x5000[1,0,0,0][6,1,1,1] src=uint16@0x4000[2,0,0,0][6,1,1,1] channels=";
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(chipless_rounds::cases(24))]
     #[test]
     fn each_partition_takes_the_elements_that_the_mask_says(
         mask in prop::array::uniform32(prop_oneof![4 => 0u8..32, 1 => Just(255)]), quadrants in 1usize..5,

@@ -70,7 +70,7 @@ fn store(to: &str, numbers: &[u8]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(chipless_rounds::cases(48))]
     /// Against the same operation on numbers of this machine.
     #[test]
     fn operations_on_registers(

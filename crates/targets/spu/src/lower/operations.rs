@@ -432,17 +432,3 @@ fn times(shape: &[u64]) -> String {
             .join("×")
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::OPERATIONS;
-
-    #[test]
-    fn the_registry_has_58_operations_of_which_53_can_be_executed() {
-        assert!(OPERATIONS.is_sorted() && OPERATIONS.len() == 58);
-        assert_eq!(
-            OPERATIONS.iter().filter(|(_, executed)| *executed).count(),
-            53
-        );
-    }
-}

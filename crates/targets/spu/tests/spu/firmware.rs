@@ -63,7 +63,7 @@ fn bare(source: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(chipless_rounds::cases(200))]
 
     #[test]
     fn names_never_become_c(names in prop::collection::btree_set(".{1,12}|int|for|x[.%-]1|a\\*/b|/\\*|\\?\\?/|[\"\\\\]{1,3}", 2..6)) {

@@ -67,7 +67,7 @@ fn truncated_and_mutated_fixtures_are_survived() {
     for name in FIXTURES.into_iter().filter(|n| *n != "recurrent") {
         for file in ["plan.json", "iospec.yaml"] {
             let good = fixture(name, file);
-            for _ in 0..150 {
+            for _ in 0..chipless_rounds::rounds(150) {
                 let mut bytes = good.clone();
                 match random(3) {
                     0 => bytes.truncate(random(good.len())),

@@ -8,5 +8,7 @@ mod drivable;
 mod firmware;
 mod fixtures;
 mod hostile;
+mod machine;
+mod operations;
 mod plans;
 mod saved;

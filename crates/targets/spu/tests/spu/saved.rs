@@ -241,7 +241,7 @@ fn health_counts_what_is_clipped() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(chipless_rounds::cases(300))]
 
     #[test]
     fn changed_pickles_are_survived(at in 0usize..2000, value: u8, cut in 0usize..4000) {

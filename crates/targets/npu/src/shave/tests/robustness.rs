@@ -414,7 +414,7 @@ fn any_operation() -> impl Strategy<Value = Operation> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(chipless_rounds::cases(2000))]
 
     /// No damage to a good block makes decoding or evaluation panic or give other outputs than promised.
     #[test]

@@ -484,7 +484,7 @@ fn damages(size: usize) -> impl Strategy<Value = (Vec<(usize, u64, usize)>, usiz
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..chipless_rounds::cases(2000) })]
 
     /// Whatever the file, reading ends with a result, and faults are inside the file.
     #[test]

@@ -1,0 +1,4 @@
+//! The engine through its public door.
+
+mod diagnosis;
+mod engine;
