@@ -381,7 +381,8 @@ impl Checked {
 
     /// What `check` prints.
     fn text(&self) -> String {
-        self.shown().text(Paint::PLAIN, false, false) + &self.shown().verdict(Paint::PLAIN)
+        let shown = self.shown();
+        shown.text(Paint::PLAIN, false, false) + &shown.verdict(Paint::PLAIN, self.all.unchecked)
     }
 
     /// What `check --format sarif` prints.

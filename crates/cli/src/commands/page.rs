@@ -100,7 +100,7 @@ pub(super) fn html(
 /// Says so where two runs take the same time: whoever set an option for one of them would look for a difference.
 fn note_equal(first: &Shown, second: &Shown) {
     let [a, b] = [first, second].map(|shown| shown.timeline.end);
-    if a.ns().round() == b.ns().round() {
+    if a.0 / 1000 == b.0 / 1000 {
         terminal::complain(&format!(
             "note: both programs take {a}, the same to the nanosecond. Options hold for both; `--other machine=npu5` changes the second only\n"
         ));

@@ -51,10 +51,7 @@ const WRITERS: &[Writer] = &[
         "m.json",
         "run fixtures/npu/add/program.blob --memory {}/m.json",
     ),
-    (
-        "r.html",
-        "report fixtures/dsa/kernels/dot.dfg -o {}/r.html",
-    ),
+    ("r.html", "report fixtures/dsa/kernels/dot.dfg -o {}/r.html"),
     ("c.json", "convert fixtures/gemini/set.json -o {}/c.json"),
     (
         "s.json",

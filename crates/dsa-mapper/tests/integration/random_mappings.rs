@@ -230,8 +230,5 @@ fn every_mapping_is_legal() {
             "seed {seed}\n{text}"
         );
     }
-    assert!(
-        mapped * 20 > rounds * 3,
-        "only {mapped} of {rounds} mapped"
-    );
+    assert!(mapped * 20 > rounds * 3, "only {mapped} of {rounds} mapped");
 }

@@ -65,32 +65,23 @@ fn split<'o>(
     let known = splits
         .clone()
         .find_map(|(name, path)| Some((Port::position(ports, name)?, path)));
-    known.ok_or_else(|| match splits.clone().next() {
-        Some((name, _)) => {
-            let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
+    known.ok_or_else(|| {
+        let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
+        if let Some((name, _)) = splits.clone().next() {
             let hint = suggest::hint(name, names.iter().copied());
-            Failure::misuse(
-                program_path,
-                format_args!(
-                    "expected the name of an input ({}), found \"{name}\"{hint}",
-                    listed(&names)
-                ),
-            )
+            let text = format_args!(
+                "expected the name of an input ({}), found \"{name}\"{hint}",
+                listed(&names)
+            );
+            return Failure::misuse(program_path, text);
         }
-        None => {
-            let hint = match ports {
-                [] => "; the program has no inputs".to_owned(),
-                [only] => format!("; did you mean \"{}={option}\"?", only.name),
-                several => {
-                    let names: Vec<&str> = several.iter().map(|port| &*port.name).collect();
-                    format!("; the inputs are {}", names.join(", "))
-                }
-            };
-            Failure::misuse(
-                "--input",
-                format_args!("expected NAME=FILE.npy, found \"{option}\"{hint}"),
-            )
-        }
+        let hint = match &*names {
+            [] => "; the program has no inputs".to_owned(),
+            [only] => format!("; did you mean \"{only}={option}\"?"),
+            several => format!("; the inputs are {}", several.join(", ")),
+        };
+        let text = format_args!("expected NAME=FILE.npy, found \"{option}\"{hint}");
+        Failure::misuse("--input", text)
     })
 }
 
