@@ -339,7 +339,7 @@ fn a_transfer_names_the_instruction_that_starts_it() {
     let roles = found[0].related.iter().map(|(_, role)| role);
     assert!(
         roles.clone().any(|role| role
-            .contains("waits for sg00.qSPDynamicHW started (by sg00.sp[0]); signals sg00 $S[8]")),
+            .contains("waits for sg00.qSPDynamicHW[0] started (by sg00.sp[0]); signals sg00 $S[8]")),
         "{:?}",
         roles.collect::<Vec<_>>()
     );
