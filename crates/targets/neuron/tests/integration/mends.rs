@@ -338,8 +338,9 @@ fn a_transfer_names_the_instruction_that_starts_it() {
     let found = findings(&text);
     let roles = found[0].related.iter().map(|(_, role)| role);
     assert!(
-        roles.clone().any(|role| role
-            .contains("waits for sg00.qSPDynamicHW[0] started (by sg00.sp[0]); signals sg00 $S[8]")),
+        roles.clone().any(|role| role.contains(
+            "waits for sg00.qSPDynamicHW[0] started (by sg00.sp[0]); signals sg00 $S[8]"
+        )),
         "{:?}",
         roles.collect::<Vec<_>>()
     );
