@@ -150,10 +150,16 @@ pub fn unproven_note(program: &Program<'_>) -> Option<String> {
                 0 => String::new(),
                 others => format!(" and {others} more"),
             };
+            let grades = program
+                .tasks
+                .indices()
+                .map(|task| program.kernel(task).grade());
+            let weakest = grades.min().unwrap_or(Grade::Proven);
             Some(format!(
-                "no compiled program has confirmed {} that the outputs rest on: {}{others} (--evidence proven lists them)",
+                "no compiled program has confirmed {} that the outputs rest on: {}{others}; the weakest is {} (--evidence proven lists them)",
                 count(rules.len(), "rule"),
-                names.join(", ")
+                names.join(", "),
+                weakest.phrase()
             ))
         }
     }
