@@ -255,7 +255,7 @@ impl OpenDocument<'_> {
     /// program, as it is built in. Beside another machine or calibration the two would differ by that alone.
     ///
     /// # Errors
-    /// As of [`machine_text`](Document::machine_text).
+    /// A machine file that cannot be used.
     pub fn estimate_ns(&self) -> Result<Option<f64>, Failure> {
         let planned = self.capabilities().planned;
         let Some(estimate) = planned.and_then(Planned::estimate_ns) else {
