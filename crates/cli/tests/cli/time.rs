@@ -254,7 +254,7 @@ fn a_program_is_timed_as_if_it_were_compiled_otherwise() {
         (
             named,
             "without=conw",
-            "expected a layer or an operation of the program, found \"conw\"",
+            "expected a layer or a kind of task of the program, found \"conw\"",
         ),
         (
             DOT,

@@ -145,7 +145,7 @@ Examples:
   chipless machine mesh4x4 --template > mesh.json   a machine to edit
   chipless schedule net.onnx --machine mesh4x4 --batch 4 -o schedule.json
   chipless schedule net.onnx --machine mesh4x4 -o s.json --network-out net.json --weights-out w
-  chipless run s.json --machine mesh4x4 --network net.json --weights w --input x=x.npy   x: the model's input
+  chipless run s.json --machine mesh4x4 --network net.json --weights w --input x=x.npy
   chipless schedule net.onnx --machine mesh4x4 --calibrate images.npz -o schedule.json
   chipless schedule net.onnx --machine mesh4x4 --evaluate tree.json
 
