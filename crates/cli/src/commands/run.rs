@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     /// Compare with expected arrays, or with planned times.
     ///
     /// A directory or one FILE.npy is compared with the outputs. In a directory, the file of an output is `NAME.npy`, `output_NAME.npy` or `output_N.npy`,
-    /// where N counts the outputs from 0; the first of these that exists counts. The text of a trace (gemini), the compiler's schedule trace in JSON
+    /// where N counts the outputs from 0; the first of these that exists counts. A model's name of an output serves as its own. The text of a trace (gemini), the compiler's schedule trace in JSON
     /// (npu) or the JSON of neuron-profile and neuron-explorer (neuron) is compared with the times. A schedule trace also names the tasks, as --names
     /// does.
     #[arg(long, value_name = "DIR|FILE.npy|TRACE")]

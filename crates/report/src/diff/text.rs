@@ -149,6 +149,9 @@ impl Difference {
     fn values_text(&self, out: &mut String, paint: Paint) {
         let Some(values) = &self.values else { return };
         let _ = writeln!(out, "\n{}", paint.strong("values on the same inputs"));
+        for output in &values.outputs {
+            let _ = writeln!(out, "  {}  {}", clean(&output.output), output.line());
+        }
         let _ = match &values.first {
             None => writeln!(out, "  no matched task writes other numbers"),
             Some(first) => writeln!(
@@ -163,9 +166,6 @@ impl Difference {
                 number(first.max_abs)
             ),
         };
-        for output in &values.outputs {
-            let _ = writeln!(out, "  {}  {}", clean(&output.output), output.line());
-        }
     }
 }
 

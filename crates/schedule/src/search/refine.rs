@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 const ABREAST: usize = 4;
 /// Trees of a search that are judged to begin with.
 const FIRST: usize = 3;
+/// Of these, those that are judged however late it is.
+const JUDGED: usize = 2;
 /// A tree that costs so many times as much by the model is not judged.
 const WORTH: f64 = 1.5;
 /// Changes that are thought of for one that is judged, at most.
@@ -141,11 +143,12 @@ pub(crate) fn refine<E: Send + From<Impossible>>(
             best: Vec::new(),
             trees: 0,
         };
-        // One must be judged, however late it is; how long that takes says whether there is time for others.
+        // The best and the same on more cores are judged, however late it is; how long that takes says whether there is time for others.
         let (mut round, mut wrong) = (Duration::ZERO, None);
         for found in found {
-            let (one, others) = found.states[..found.states.len().min(FIRST)].split_at(1);
-            for states in [one, others] {
+            let first = &found.states[..found.states.len().min(FIRST)];
+            let (judged, others) = first.split_at(first.len().min(JUDGED));
+            for states in [judged, others] {
                 if !climb.best.is_empty() && course.is_over(round) {
                     break;
                 }
