@@ -3,6 +3,7 @@
 use crate::capability::{Contracts, Planned};
 use crate::failure::{Failure, FailureKind};
 use crate::foreign;
+use crate::machine;
 use crate::options::Options;
 use crate::rules;
 use crate::target::{Document, Lowered, Package, Parts, Picture, Source, Target, describe};
@@ -261,11 +262,14 @@ impl OpenDocument<'_> {
         let Some(estimate) = planned.and_then(Planned::estimate_ns) else {
             return Ok(None);
         };
-        let own = self.document.own_machine();
-        let built_in = own
-            .map(|(own, change)| Options::default().machine_text(own, change.as_slice()))
-            .transpose()?;
-        let is_own = self.machine_text()? == built_in;
+        let own = self
+            .document
+            .own_machine()
+            .map(|(own, _)| machine::name(own));
+        let is_own = self.timed_by()?.is_none_or(|by| {
+            let is_changed = by.file.is_some() || by.calibration.is_some() || !by.set.is_empty();
+            !is_changed && own == Some(&*by.name)
+        });
         Ok(is_own.then_some(estimate))
     }
 

@@ -46,11 +46,11 @@ impl OtherOptions {
 
     /// Whether the second program is timed by other figures.
     pub(crate) fn changes_times(&self) -> bool {
-        let names = self
+        let mut options = self
             .other
             .iter()
             .filter_map(|option| option.split_once('='));
-        names.into_iter().any(|(name, _)| TIMING.contains(&name))
+        options.any(|(name, _)| TIMING.contains(&name))
     }
 
     /// The options of the second file: those of the first one, and what a command was told of the other.

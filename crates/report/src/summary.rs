@@ -281,8 +281,7 @@ impl Run<'_, '_> {
             format!("{}, estimated", count(critical.tasks.count(), "task")),
         );
         let _ = writeln!(out, "\n{title}  {}", paint.dim(tasks));
-        // The start of an inference, for example: more than 0.0 % of the run.
-        let least = self.timeline.end.ns() / 2000.0;
+        let least = self.least();
         let mut parts = critical.by_engine.iter();
         let between = parts.find(|part| part.engine == why::BETWEEN && part.ns >= least);
         let between = between.map(|part| (format!("({})", part.engine), Time::from_ns(part.ns)));
@@ -328,8 +327,7 @@ impl Run<'_, '_> {
                 clean(&only.operation).into_owned()
             };
         }
-        // What is not 0.0 % of the run.
-        let least = self.timeline.end.ns() / 2000.0;
+        let least = self.least();
         let known = row.operations.iter().filter(|of| of.ns >= least);
         let shown = known.clone().take(OPERATION_COUNT).map(|of| {
             let part = share(Time::from_ns(of.ns), self.timeline.end);
@@ -340,6 +338,11 @@ impl Run<'_, '_> {
             text.push_str(", …");
         }
         text
+    }
+
+    /// The least time in nanoseconds that is not 0.0 % of the run.
+    fn least(&self) -> f64 {
+        self.timeline.end.ns() / 2000.0
     }
 
     /// The run with other figures of the machine.

@@ -4,6 +4,8 @@
 //! profiling that stay empty. Such a byte is a fault where it can change an output or what a task does. So it is followed, as memcheck does,
 //! from task to task by what the kernels say of their [dependences](Kernel::dependence).
 
+mod view;
+
 use crate::access::{Strided, range};
 use crate::findings::Findings;
 use crate::footprint::{Accesses, Use};
@@ -12,16 +14,14 @@ use crate::order::Order;
 use crate::race::Race;
 use crate::remnants::{Remains, Remnants};
 use crate::rules;
-use crate::window::{WINDOW, Window};
 use crate::writes::Writes;
 use chipless_model::{
-    BufferId, Certainty, Dependence, Direction, Doubt, IndexVec, Pattern, Program, Role, TaskId,
-    Zero,
+    BufferId, Certainty, Dependence, Direction, IndexVec, Pattern, Program, Role, TaskId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use view::{State, View, Zeros};
 
 /// Causes that are told apart; further ones count for the last.
 const CAUSES: usize = u16::MAX as usize - 1;
@@ -55,7 +55,7 @@ pub(crate) fn check(
         let mut trace = Trace::new(program, accesses, sources, &places, zeros);
         let mut gaps = sources.gaps;
         for (place, task) in order.sequence.iter().enumerate() {
-            trace.go_to(place);
+            trace.state.writes.go_to(place);
             let uses = accesses.of(*task);
             let count = gaps.iter().take_while(|gap| uses.contains(gap)).count();
             let (own, rest) = gaps.split_at(count);
@@ -104,184 +104,6 @@ enum Effect {
     Control(TaskId),
 }
 
-/// What is known of the bytes of all buffers at some point.
-struct State<'m> {
-    program: &'m Program<'m>,
-    writes: Writes<'m>,
-    remains: Option<Remains<'m>>,
-    /// Causes of doubt by byte.
-    marks: Marks,
-    /// Where they are followed.
-    zeros: Option<Zeros<'m>>,
-}
-
-/// Bytes that are zero whatever the data are.
-struct Zeros<'m> {
-    program: &'m Program<'m>,
-    marks: Marks,
-}
-
-impl<'m> Zeros<'m> {
-    fn new(program: &'m Program<'m>) -> Zeros<'m> {
-        Zeros {
-            program,
-            marks: Marks::default(),
-        }
-    }
-}
-
-impl Zero for Zeros<'_> {
-    fn first_other(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
-        let known = self.program.buffers.get(buffer);
-        let Some(constant) = known.filter(|b| b.role == Role::Constant) else {
-            return self.marks.first_without(buffer, bytes);
-        };
-        let Some(held) = constant
-            .initial
-            .get(bytes.start as usize..bytes.end as usize)
-        else {
-            return Some(bytes);
-        };
-        let low = held.iter().position(|byte| *byte != 0)?;
-        let count = held[low..].iter().take_while(|byte| **byte != 0).count();
-        let low = bytes.start + low as u64;
-        Some(low..low + count as u64)
-    }
-}
-
-/// The bytes that are doubtful to one task.
-struct View<'s, 'm> {
-    state: &'s State<'m>,
-    /// Numbers of the old writers whose bytes are remnants to it.
-    old: &'s [u32],
-    /// What was looked at before, each window in the place that its number says: kernels ask for one element after the other, and
-    /// those that change the order of dimensions come back to each window.
-    seen: RefCell<Vec<Option<Seen>>>,
-}
-
-/// Windows that are remembered.
-const SEEN: usize = 64;
-
-/// What is known of some bytes of a buffer.
-struct Seen {
-    buffer: BufferId,
-    /// The first of them.
-    start: u64,
-    /// Those that are doubtful.
-    doubtful: Window,
-}
-
-impl<'s, 'm> View<'s, 'm> {
-    fn new(state: &'s State<'m>, old: &'s [u32]) -> View<'s, 'm> {
-        View {
-            state,
-            old,
-            seen: RefCell::default(),
-        }
-    }
-
-    /// Where the first doubtful byte of a range is.
-    fn find(&self, buffer: BufferId, bytes: &Range<u64>) -> Option<u64> {
-        let state = self.state;
-        let mark = state.marks.first(buffer, bytes.clone());
-        let gap = state.writes.first_gap(buffer, bytes.clone());
-        let remnant = state.remnant(buffer, bytes.clone(), self.old);
-        let runs = [mark, gap, remnant].into_iter().flatten();
-        runs.map(|run| run.start).min()
-    }
-
-    /// What is doubtful in the window that starts at a byte.
-    fn look(&self, buffer: BufferId, start: u64) -> Seen {
-        let mut doubtful = Window::default();
-        let marks = &self.state.marks;
-        marks.add_to(&mut doubtful, buffer, start, |_| true);
-        self.state.writes.add_gaps_to(&mut doubtful, buffer, start);
-        if let Some(remains) = self.state.remains.as_ref().filter(|_| !self.old.is_empty()) {
-            remains.add_to(&mut doubtful, buffer, start, self.old);
-        }
-        Seen {
-            buffer,
-            start,
-            doubtful,
-        }
-    }
-}
-
-impl Doubt for View<'_, '_> {
-    fn first(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
-        let size = self.state.program.buffers.get(buffer)?.size;
-        let Range { mut start, end } = bytes.start.min(size)..bytes.end.min(size);
-        let mut seen = self.seen.borrow_mut();
-        if seen.is_empty() {
-            seen.resize_with(SEEN, || None);
-        }
-        while start < end {
-            let is_known = |seen: &[Option<Seen>], window: u64| {
-                let place = (window / WINDOW) as usize % SEEN;
-                let known = seen[place].as_ref();
-                (
-                    place,
-                    known.is_some_and(|s| (s.buffer, s.start) == (buffer, window)),
-                )
-            };
-            let mut window = start / WINDOW * WINDOW;
-            let (mut place, mut known) = is_known(&seen, window);
-            if !known && end - start > WINDOW {
-                start = self.find(buffer, &(start..end))?;
-                window = start / WINDOW * WINDOW;
-                (place, known) = is_known(&seen, window);
-            }
-            if !known {
-                seen[place] = Some(self.look(buffer, window));
-            }
-            let doubtful = &seen[place].as_ref()?.doubtful;
-            let within = start - window..(end - window).min(WINDOW);
-            if let Some(found) = doubtful.first(within) {
-                return Some(window + found.start..window + found.end);
-            }
-            start = window.saturating_add(WINDOW);
-        }
-        None
-    }
-
-    fn each(&self, buffer: BufferId, bytes: Range<u64>, visit: &mut dyn FnMut(Range<u64>)) {
-        let size = self.state.program.buffers.get(buffer).map_or(0, |b| b.size);
-        let (mut start, end) = (bytes.start, bytes.end.min(size));
-        while let Some(found) = self.first(buffer, start..end) {
-            let window = found.start / WINDOW * WINDOW;
-            start = found.end;
-            visit(found);
-            // The window of what was found has been looked at: all else in it is told at once.
-            let place = (window / WINDOW) as usize % SEEN;
-            let seen = self.seen.borrow()[place]
-                .as_ref()
-                .map(|s| s.doubtful.clone());
-            let until = end.min(window.saturating_add(WINDOW));
-            while start < until
-                && let Some(seen) = &seen
-                && let Some(found) = seen.first(start - window..until - window)
-            {
-                start = window + found.end;
-                visit(window + found.start..start);
-            }
-            start = until;
-        }
-    }
-
-    fn zero(&self) -> Option<&dyn Zero> {
-        let zeros = self.state.zeros.as_ref()?;
-        Some(zeros)
-    }
-}
-
-impl State<'_> {
-    /// The first bytes of a range that one of these writers wrote last.
-    fn remnant(&self, buffer: BufferId, bytes: Range<u64>, old: &[u32]) -> Option<Range<u64>> {
-        let remains = self.remains.as_ref().filter(|_| !old.is_empty())?;
-        remains.first(buffer, bytes, old)
-    }
-}
-
 /// Bytes that a task writes and that depend on doubtful ones.
 #[derive(Default)]
 struct Dependent {
@@ -319,8 +141,6 @@ impl Dependent {
 struct Trace<'m> {
     program: &'m Program<'m>,
     accesses: &'m Accesses,
-    /// Of the present task.
-    place: usize,
     state: State<'m>,
     causes: Vec<Cause>,
     duplicates: &'m Duplicates,
@@ -352,7 +172,6 @@ impl<'m> Trace<'m> {
         Trace {
             program,
             accesses,
-            place: 0,
             state: State {
                 program,
                 writes,
@@ -366,12 +185,6 @@ impl<'m> Trace<'m> {
             reported: FxHashSet::default(),
             matters: Vec::new(),
         }
-    }
-
-    /// Goes on to the task at a place of the reference order.
-    fn go_to(&mut self, place: usize) {
-        self.place = place;
-        self.state.writes.go_to(place);
     }
 
     /// A task; `gaps` are its uses that read bytes which nobody has written.
@@ -581,7 +394,7 @@ impl<'m> Trace<'m> {
         let patterns = || self.accesses.fitting(footprint).flat_map(|p| p.runs());
         let span = footprint.span.0..footprint.span.1;
         if let Some(remains) = &mut self.state.remains {
-            remains.overwrite(self.place, entry, buffer, &span, patterns());
+            remains.overwrite(self.state.writes.place(), entry, buffer, &span, patterns());
         }
         if entry.certainty == Certainty::Exact {
             self.state.marks.clear(buffer, &span, patterns());

@@ -102,6 +102,11 @@ impl<'m> Writes<'m> {
         self.place = place;
     }
 
+    /// The place of the present task.
+    pub(crate) fn place(&self) -> usize {
+        self.place
+    }
+
     /// Whether any of some bytes is looked at.
     fn follows(&self, buffer: BufferId, (low, high): (u64, u64)) -> bool {
         self.followed.as_ref().is_none_or(|followed| {

@@ -511,14 +511,7 @@ impl NamesNodes for Opened<'_> {
 
 impl Planned for Opened<'_> {
     fn estimate_ns(&self) -> Option<f64> {
-        let facts = self.document.info().facts;
-        let estimate = facts
-            .into_iter()
-            .find(|(name, _)| name == "compiler_estimate_us");
-        match estimate?.1 {
-            Value::Number(microseconds) => Some(microseconds * 1e3),
-            _ => None,
-        }
+        chipless_npu::info::estimate_us(&self.document).map(|microseconds| microseconds * 1e3)
     }
 
     fn schedule(&self, trace: &Input) -> Result<Schedule, Failure> {

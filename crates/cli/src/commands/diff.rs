@@ -129,7 +129,6 @@ fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
     options.data.computes = arguments.values;
     options.data.seed = arguments.seed;
     let others = arguments.other.load(&options, "diff")?;
-    let times = arguments.time || arguments.max_regression.is_some();
     let (first, second) = (
         Opened::open(&arguments.first)?,
         Opened::open(&arguments.second)?,
@@ -139,7 +138,9 @@ fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
         second.expect(target, &format!("a second file of target {target}"))?;
     }
     let wanted = Wanted {
-        time: times || arguments.other.changes_times(),
+        time: arguments.time
+            || arguments.max_regression.is_some()
+            || arguments.other.changes_times(),
         values: arguments.values.then_some(arguments.seed),
     };
     first.with_document(&options, |a| {

@@ -256,14 +256,12 @@ pub fn info(document: &Document<'_>) -> Info {
         "embeds_shave_code",
         Value::Text(if shave { "yes" } else { "no" }.to_owned()),
     );
-    // Ticks of the metrics are the compiler's simulation of its own schedule on its cost model: an estimate, no measurement.
-    if let (Some(metrics), Some((timer_mhz, frequency_mhz))) =
-        (document.performance(), document.platform().clocks())
-    {
-        fact(
-            "compiler_estimate_us",
-            Value::Number(metrics.cycles(timer_mhz) / frequency_mhz),
-        );
+    if let (Some(estimate), Some(metrics), Some((_, frequency_mhz))) = (
+        estimate_us(document),
+        document.performance(),
+        document.platform().clocks(),
+    ) {
+        fact("compiler_estimate_us", Value::Number(estimate));
         fact("compiler_estimate_mhz", Value::Number(frequency_mhz));
         fact(
             "compiler_activity_factor",
@@ -271,6 +269,13 @@ pub fn info(document: &Document<'_>) -> Info {
         );
     }
     info
+}
+
+/// The compiler's own estimate of the latency in microseconds, where the blob has one: ticks of its simulation of its own schedule on its cost model, no
+/// measurement.
+pub fn estimate_us(document: &Document<'_>) -> Option<f64> {
+    let (timer_mhz, frequency_mhz) = document.platform().clocks()?;
+    Some(document.performance()?.cycles(timer_mhz) / frequency_mhz)
 }
 
 /// Bytes of what the program holds and touches, by name of the fact.
