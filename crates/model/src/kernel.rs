@@ -3,6 +3,7 @@
 use crate::access::{Access, Pattern, traffic};
 use crate::element::ElementType;
 use crate::id::BufferId;
+use crate::series::{Series, SeriesBuilder};
 use crate::storage::Storage;
 use crate::swizzle::Swizzle;
 use std::borrow::Cow;
@@ -162,18 +163,20 @@ impl fmt::Display for Grade {
     }
 }
 
-/// Calls with the first run of some bytes, the first behind it, and so on.
+/// Calls with the first run of some bytes, the first behind it, and so on, in series.
 fn each_run(
     Range { mut start, end }: Range<u64>,
     first: impl Fn(Range<u64>) -> Option<Range<u64>>,
-    visit: &mut dyn FnMut(Range<u64>),
+    visit: &mut dyn FnMut(Series),
 ) {
+    let mut runs = SeriesBuilder::default();
     while start < end
         && let Some(found) = first(start..end)
     {
         start = found.end;
-        visit(found);
+        runs.add(found, &mut *visit);
     }
+    runs.take().into_iter().for_each(visit);
 }
 
 /// Bytes whose values are in doubt: nobody wrote them, or they are left over from something else.
@@ -181,8 +184,8 @@ pub trait Doubt {
     /// The first run of doubtful bytes among these of a buffer.
     fn first(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>>;
 
-    /// Calls with every run of doubtful bytes among these of a buffer, in order. Runs that touch may be told apart.
-    fn each(&self, buffer: BufferId, bytes: Range<u64>, visit: &mut dyn FnMut(Range<u64>)) {
+    /// Calls with the runs of doubtful bytes among these of a buffer, in order.
+    fn each(&self, buffer: BufferId, bytes: Range<u64>, visit: &mut dyn FnMut(Series)) {
         each_run(bytes, |bytes| self.first(buffer, bytes), visit);
     }
 
@@ -202,8 +205,8 @@ pub trait Zero {
     /// The first run of bytes among these of which that is not known.
     fn first_other(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>>;
 
-    /// Calls with every such run, in order. Runs that touch may be told apart.
-    fn each_other(&self, buffer: BufferId, bytes: Range<u64>, visit: &mut dyn FnMut(Range<u64>)) {
+    /// Calls with all such runs, in order.
+    fn each_other(&self, buffer: BufferId, bytes: Range<u64>, visit: &mut dyn FnMut(Series)) {
         each_run(bytes, |bytes| self.first_other(buffer, bytes), visit);
     }
 

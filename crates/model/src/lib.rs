@@ -82,6 +82,7 @@ mod kernel;
 mod limits;
 mod program;
 mod random;
+mod series;
 mod storage;
 pub mod suggest;
 mod swizzle;
@@ -110,6 +111,7 @@ pub use program::{
     Span, Task, Tensors,
 };
 pub use random::SplitMix64;
+pub use series::{Series, SeriesBuilder};
 pub use storage::{NoRoom, Remark, Storage, zeroed};
 pub use swizzle::Swizzle;
 pub use sync::{Action, Condition, Configuration, Counter, Moment, Signal, Sync, SyncKind, Wait};

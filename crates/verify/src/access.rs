@@ -1,7 +1,7 @@
 //! Strided patterns as the verifier looks at them.
 
 use chipless_model::access::MAX_LOOPS;
-use chipless_model::{Loop, Swizzle};
+use chipless_model::{Loop, Series, Swizzle};
 
 /// Runs and loops of a pattern, without its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,14 +77,7 @@ impl<'a> Strided<'a> {
     /// The same bytes as few long runs, each once where that is easy to see. Runs come in no particular order. The loops must walk
     /// forwards, the shortest step first.
     pub(crate) fn runs(&self) -> Runs<'a> {
-        let (mut run, mut loops) = (self.run, self.loops);
-        // A step no longer than the run continues it.
-        while let Some((l, rest)) = loops.split_first()
-            && l.stride.unsigned_abs() <= run
-        {
-            run += l.stride.unsigned_abs() * (l.count - 1);
-            loops = rest;
-        }
+        let (run, loops) = self.joined();
         let total = loops.iter().fold(1u64, |n, l| n.saturating_mul(l.count));
         Runs {
             loops,
@@ -96,6 +89,57 @@ impl<'a> Strided<'a> {
             swizzle: self.swizzle,
             rest: (0, 0),
         }
+    }
+
+    /// The bytes of the [runs](Strided::runs), in the same order.
+    pub(crate) fn series(&self) -> impl Iterator<Item = Series> + use<'a> {
+        let (size, loops) = self.joined();
+        let inner = loops.split_first().filter(|_| self.swizzle.is_off());
+        let outer = inner.map_or(loops, |(_, outer)| outer);
+        let total = outer.iter().fold(1u64, |n, l| n.saturating_mul(l.count));
+        EachSeries {
+            outer: Runs {
+                loops: outer,
+                total,
+                left: if self.is_empty() { 0 } else { total },
+                ..self.runs()
+            },
+            size,
+            inner: inner.map(|(inner, _)| *inner),
+        }
+    }
+
+    /// Run and loops, where those that continue a run are part of it: a step no longer than the run does.
+    fn joined(&self) -> (u64, &'a [Loop]) {
+        let (mut run, mut loops) = (self.run, self.loops);
+        while let Some((l, rest)) = loops.split_first()
+            && l.stride.unsigned_abs() <= run
+        {
+            run += l.stride.unsigned_abs() * (l.count - 1);
+            loops = rest;
+        }
+        (run, loops)
+    }
+}
+
+/// The runs of a pattern, those of an innermost loop at once.
+struct EachSeries<'a> {
+    outer: Runs<'a>,
+    size: u64,
+    inner: Option<Loop>,
+}
+
+impl Iterator for EachSeries<'_> {
+    type Item = Series;
+
+    fn next(&mut self) -> Option<Series> {
+        let (low, high) = self.outer.next()?;
+        Some(self.inner.map_or(Series::from(low..high), |l| Series {
+            start: low,
+            size: self.size,
+            stride: l.stride.unsigned_abs(),
+            count: l.count,
+        }))
     }
 }
 
@@ -189,4 +233,22 @@ pub(crate) fn join(ranges: &mut Vec<(u64, u64)>) {
 /// Bytes of a buffer, as findings name them.
 pub(crate) fn range(low: impl std::fmt::LowerHex, high: impl std::fmt::LowerHex) -> String {
     format!("{low:#x}..{high:#x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn series_are_the_runs(offset in 0u64..4096, run in 1u64..200, loops in prop::collection::vec((1u64..6, 1i64..600), 0..3), key in 0u32..6) {
+            let mut loops: Vec<Loop> = loops.into_iter().map(|(count, stride)| Loop { count, stride }).collect();
+            loops.sort_by_key(|l| l.stride);
+            let swizzle = Swizzle::from_key(key).expect("key exists");
+            let pattern = Strided { offset, run, loops: &loops, swizzle };
+            let of_series: Vec<(u64, u64)> = pattern.series().flat_map(Series::runs).map(|run| (run.start, run.end)).collect();
+            prop_assert_eq!(of_series, pattern.runs().collect::<Vec<_>>());
+        }
+    }
 }

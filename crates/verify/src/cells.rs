@@ -3,6 +3,7 @@
 //! for each cell, since their cells have the same few mixtures.
 
 use crate::window::{WINDOW, WORD, Window};
+use chipless_model::Series;
 use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -56,49 +57,34 @@ impl Cells {
     /// Changes the numbers of some bytes, run by run. `seen` is told each number that was there at least once.
     pub(crate) fn change(
         &mut self,
-        runs: impl IntoIterator<Item = (u64, u64)>,
+        series: impl IntoIterator<Item = Series>,
         change: impl Fn(u32) -> u32,
         mut seen: impl FnMut(u32),
     ) {
         self.mixtures.forget_steps();
-        let mut runs = runs.into_iter();
-        let mut next = runs.next();
-        while let Some((mut low, high)) = next {
-            let number = low / PAGE_BYTES;
-            if is_inside_a_cell((low, high))
-                && let Some(Page::Mixed(cells)) = self.pages.get_mut(&number)
-            {
-                // So are mostly the runs that follow in the page, of cells that are alike.
-                let mut last = None;
-                while let Some((low, high)) = next
-                    && low / PAGE_BYTES == number
-                    && is_inside_a_cell((low, high))
+        for mut rest in series {
+            while rest.count > 0 {
+                let number = rest.start / PAGE_BYTES;
+                let room = (PAGE_BYTES - rest.start % PAGE_BYTES).checked_sub(rest.size);
+                if let Some(room) = room
+                    && let Some(Page::Mixed(cells)) = self.pages.get_mut(&number)
+                    && rest.size < PAGE_BYTES
                 {
-                    let cell = &mut cells[(low % PAGE_BYTES) as usize / CELL];
-                    let first = low as usize % CELL;
-                    let bytes = (first, first + (high - low) as usize);
-                    let step = (*cell, bytes);
-                    match last {
-                        Some((known, new)) if known == step => *cell = new,
-                        _ => {
-                            self.mixtures.part(cell, bytes, &change, &mut seen);
-                            last = Some((step, *cell));
-                        }
-                    }
-                    next = runs.next();
+                    let more = room.checked_div(rest.stride).unwrap_or(0);
+                    let here;
+                    (here, rest) = rest.split_at(rest.count.min(more + 1));
+                    self.mixtures.change_all(cells, here, &change, &mut seen);
+                    continue;
                 }
-                continue;
-            }
-            next = runs.next();
-            while low < high {
-                let number = low / PAGE_BYTES;
-                let (start, end) = (
-                    low % PAGE_BYTES,
-                    (high - low).min(PAGE_BYTES - low % PAGE_BYTES),
-                );
-                let bytes = start as usize..(start + end) as usize;
-                self.change_page(number, bytes, &change, &mut seen);
-                low += end;
+                let first;
+                (first, rest) = rest.split_at(1);
+                let (mut low, high) = (first.start, first.end());
+                while low < high {
+                    let (number, start) = (low / PAGE_BYTES, low % PAGE_BYTES);
+                    let end = start + (high - low).min(PAGE_BYTES - start);
+                    self.change_page(number, start as usize..end as usize, &change, &mut seen);
+                    low += end - start;
+                }
             }
         }
         if self.mixtures.contents.len() > self.most {
@@ -107,8 +93,8 @@ impl Cells {
     }
 
     /// Gives some bytes a number, run by run.
-    pub(crate) fn set(&mut self, runs: impl IntoIterator<Item = (u64, u64)>, number: u32) {
-        self.change(runs, |_| number, |_| {});
+    pub(crate) fn set(&mut self, series: impl IntoIterator<Item = Series>, number: u32) {
+        self.change(series, |_| number, |_| {});
     }
 
     fn change_page(
@@ -273,11 +259,6 @@ impl Cells {
     }
 }
 
-/// Whether a run has bytes, all of one cell.
-fn is_inside_a_cell((low, high): (u64, u64)) -> bool {
-    low < high && low / CELL as u64 == (high - 1) / CELL as u64
-}
-
 /// A bit for each byte of a cell.
 fn mask(is_set: bool) -> u64 {
     if is_set { (1 << CELL) - 1 } else { 0 }
@@ -327,6 +308,40 @@ impl Mixtures {
         if self.age == 0 {
             self.steps = [Step::default(); STEPS];
             self.age = 1;
+        }
+    }
+
+    /// Changes the numbers of the bytes of a series in a page.
+    fn change_all(
+        &mut self,
+        cells: &mut [u32; PAGE],
+        series: Series,
+        change: &impl Fn(u32) -> u32,
+        seen: &mut impl FnMut(u32),
+    ) {
+        let (page, cell) = (series.start % PAGE_BYTES, series.start as usize % CELL);
+        let bytes = (cell, cell + series.size as usize);
+        if bytes.1 > CELL || !series.stride.is_multiple_of(CELL as u64) {
+            for run in series.runs() {
+                let start = (run.start % PAGE_BYTES) as usize;
+                let end = start + series.size as usize;
+                self.change(cells, start..end, change, seen);
+            }
+            return;
+        }
+        // The runs lie alike in their cells, most of which are alike, too.
+        let mut known = None;
+        let step = (series.stride as usize / CELL).max(1);
+        let cells = cells[page as usize / CELL..].iter_mut().step_by(step);
+        for cell in cells.take(series.count as usize) {
+            match known {
+                Some((old, new)) if *cell == old => *cell = new,
+                _ => {
+                    let old = *cell;
+                    self.part(cell, bytes, change, seen);
+                    known = Some((old, *cell));
+                }
+            }
         }
     }
 
@@ -435,27 +450,31 @@ mod tests {
 
     const SIZE: u64 = 3 * PAGE_BYTES + 1000;
 
-    /// Bytes in a stride.
-    fn strided() -> impl Strategy<Value = Vec<(u64, u64)>> {
-        let size = prop_oneof![1u64..100, 1u64..20_000];
-        (0..SIZE, size, 1usize..40, 1u64..200).prop_map(|(low, size, count, stride)| {
-            let starts = (low..SIZE).step_by(stride as usize).take(count);
-            starts.map(|low| (low, (low + size).min(SIZE))).collect()
+    /// Bytes in a stride, perhaps in that of cells.
+    fn strided() -> impl Strategy<Value = Series> {
+        let size = prop_oneof![1u64..40, 1u64..100, 1u64..20_000];
+        let stride = prop_oneof![1u64..200, (1u64..9).prop_map(|cells| cells * CELL as u64)];
+        let some = (0..SIZE, size, 1u64..400, stride);
+        some.prop_map(|(start, size, count, stride)| Series {
+            start,
+            size: size.min(SIZE - start),
+            stride,
+            count: count.min((SIZE - start - size.min(SIZE - start)) / stride + 1),
         })
     }
 
     proptest! {
-        #[test]
+                #[test]
         fn agrees_with_a_number_for_each_byte(steps in prop::collection::vec((0u32..5, strided(), any::<bool>()), 0..24), asked in (0..SIZE, 0..SIZE)) {
             let mut cells = Cells::default();
             let mut naive = vec![0; SIZE as usize];
-            for (number, runs, forgets) in steps {
+            for (number, series, forgets) in steps {
                 // One in five doubles what it finds.
                 let change = |old: u32| if number == 4 { (2 * old).min(1000) } else { number };
                 let (mut got, mut want) = (BTreeSet::new(), BTreeSet::new());
-                cells.change(runs.iter().copied(), change, |old| { got.insert(old); });
-                for (low, high) in runs {
-                    for byte in &mut naive[low as usize..high as usize] {
+                cells.change([series], change, |old| { got.insert(old); });
+                for run in series.runs() {
+                    for byte in &mut naive[run.start as usize..run.end as usize] {
                         want.insert(*byte);
                         *byte = change(*byte);
                     }

@@ -16,7 +16,8 @@ use crate::remnants::{Remains, Remnants};
 use crate::rules;
 use crate::writes::Writes;
 use chipless_model::{
-    BufferId, Certainty, Dependence, Direction, IndexVec, Pattern, Program, Role, TaskId,
+    BufferId, Certainty, Dependence, Direction, IndexVec, Loop, Pattern, Program, Role, Series,
+    TaskId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -240,11 +241,13 @@ impl<'m> Trace<'m> {
         }
         for (buffer, bytes, cause) in kept {
             let marks = &mut self.state.marks;
-            marks.set(buffer, [(bytes.start, bytes.end)], cause);
+            marks.set(buffer, [Series::from(bytes)], cause);
         }
         if let Some(followed) = &mut self.state.zeros {
             for (buffer, pattern) in zeros {
-                followed.marks.set(buffer, runs(&pattern), 1);
+                followed
+                    .marks
+                    .set(buffer, runs(&pattern).map(Series::from), 1);
             }
         }
         if let Some(cause) = cause {
@@ -259,11 +262,14 @@ impl<'m> Trace<'m> {
     fn mark(&mut self, dependent: &Dependent, cause: u32) {
         let marks = &mut self.state.marks;
         for of_one in dependent.runs.chunk_by(|(one, _), (other, _)| one == other) {
-            let runs = of_one.iter().map(|(_, bytes)| (bytes.start, bytes.end));
+            let runs = of_one.iter().map(|(_, bytes)| Series::from(bytes.clone()));
             marks.set(of_one[0].0, runs, cause);
         }
         for (buffer, pattern) in &dependent.strided {
-            marks.set(*buffer, runs(pattern), cause);
+            match series(pattern) {
+                Some(series) => marks.set(*buffer, [series], cause),
+                None => marks.set(*buffer, runs(pattern).map(Series::from), cause),
+            }
         }
     }
 
@@ -272,9 +278,10 @@ impl<'m> Trace<'m> {
         let mut kept = Vec::new();
         let others = self.duplicates.get(&task).into_iter().flatten();
         for (dependent, cause) in others.filter_map(|other| self.unordered.get(other)?.as_ref()) {
-            let strided = dependent.strided.iter().flat_map(|(buffer, pattern)| {
-                runs(pattern).map(|(low, high)| (*buffer, low..high))
-            });
+            let strided = dependent
+                .strided
+                .iter()
+                .flat_map(|(buffer, pattern)| runs(pattern).map(|bytes| (*buffer, bytes)));
             for (buffer, mut bytes) in dependent.runs.iter().cloned().chain(strided) {
                 while let Some(found) = self.state.marks.first(buffer, bytes.clone()) {
                     bytes.start = found.end;
@@ -391,7 +398,7 @@ impl<'m> Trace<'m> {
         let buffer = footprint.buffer;
         // What has too many runs was reported when it was looked at first.
         _ = self.state.writes.add(entry, footprint);
-        let patterns = || self.accesses.fitting(footprint).flat_map(|p| p.runs());
+        let patterns = || self.accesses.fitting(footprint).flat_map(|p| p.series());
         let span = footprint.span.0..footprint.span.1;
         if let Some(remains) = &mut self.state.remains {
             remains.overwrite(self.state.writes.place(), entry, buffer, &span, patterns());
@@ -511,8 +518,21 @@ impl<'m> Trace<'m> {
     }
 }
 
-/// First byte, and one past the last, of the runs of a pattern that lies inside its buffer.
-fn runs(pattern: &Pattern) -> impl Iterator<Item = (u64, u64)> {
+/// The runs of a pattern with one loop that walks forwards.
+fn series(pattern: &Pattern) -> Option<Series> {
+    let [Loop { count, stride }] = pattern.loops[..] else {
+        return None;
+    };
+    (stride > 0 && stride as u64 > pattern.run).then_some(Series {
+        start: pattern.offset,
+        size: pattern.run,
+        stride: stride as u64,
+        count,
+    })
+}
+
+/// The runs of a pattern that lies inside its buffer.
+fn runs(pattern: &Pattern) -> impl Iterator<Item = Range<u64>> {
     let starts = pattern.runs();
-    starts.map(|start| (start, start + pattern.run))
+    starts.map(|start| start..start + pattern.run)
 }

@@ -2,7 +2,7 @@
 
 use crate::cells::Cells;
 use crate::window::Window;
-use chipless_model::BufferId;
+use chipless_model::{BufferId, Series};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -57,23 +57,23 @@ impl Marks {
     pub(crate) fn set(
         &mut self,
         buffer: BufferId,
-        runs: impl IntoIterator<Item = (u64, u64)>,
+        series: impl IntoIterator<Item = Series>,
         mark: u32,
     ) {
-        self.buffers.entry(buffer).or_default().set(runs, mark);
+        self.buffers.entry(buffer).or_default().set(series, mark);
     }
 
-    /// Takes the marks of some runs away, all of which lie in a span: mostly one that has none.
+    /// Takes the marks of some bytes away, all of which lie in a span: mostly one that has none.
     pub(crate) fn clear(
         &mut self,
         buffer: BufferId,
         span: &Range<u64>,
-        runs: impl IntoIterator<Item = (u64, u64)>,
+        series: impl IntoIterator<Item = Series>,
     ) {
         if self.first(buffer, span.clone()).is_some()
             && let Some(cells) = self.buffers.get_mut(&buffer)
         {
-            cells.set(runs, 0);
+            cells.set(series, 0);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::pending::{Entry, Pending, What};
 use crate::window::Window;
 use crate::writes::{RUNS, TooManyRuns, left};
 use chipless_model::{
-    Buffer, BufferId, Certainty, Direction, IndexVec, Program, Role, TaskId, Tensors,
+    Buffer, BufferId, Certainty, Direction, IndexVec, Program, Role, Series, TaskId, Tensors,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -106,7 +106,7 @@ impl<'t> Lives<'t> {
             (is_followed(buffer) && accesses.is_written(id)).then(|| {
                 let mut cells = Cells::default();
                 let known = (buffer.initial.len() as u64).min(buffer.size);
-                cells.set([(0, known)], State::written_by(ANYBODY).0);
+                cells.set([Series::from(0..known)], State::written_by(ANYBODY).0);
                 Followed {
                     cells,
                     pending: Pending::default(),
@@ -190,13 +190,13 @@ impl<'t> Lives<'t> {
     }
 
     fn apply(&mut self, cells: &mut Cells, entry: &Entry<'t>) {
-        let runs = entry.parts.iter().flat_map(Strided::runs);
+        let series = entry.parts.iter().flat_map(Strided::series);
         let mut last = u32::MAX;
         match entry.what {
             What::Read(reading) => {
                 let writers = self.read.entry(reading).or_default();
                 let mut is_missing = false;
-                cells.change(runs, State::read, |state| {
+                cells.change(series, State::read, |state| {
                     let writer = State(state).writer();
                     if writer != last {
                         last = writer;
@@ -223,7 +223,7 @@ impl<'t> Lives<'t> {
                         }
                     }
                 };
-                cells.change(runs, |_| State::written_by(writer).0, note);
+                cells.change(series, |_| State::written_by(writer).0, note);
             }
         }
     }
@@ -327,23 +327,23 @@ impl<'r> Remains<'r> {
         Some(found)
     }
 
-    /// Notes what an access of the task at a place writes: these runs, which lie in a span.
+    /// Notes what an access of the task at a place writes: these bytes, which lie in a span.
     pub(crate) fn overwrite(
         &mut self,
         place: usize,
         entry: &Use,
         buffer: BufferId,
         span: &Range<u64>,
-        runs: impl Iterator<Item = (u64, u64)>,
+        series: impl Iterator<Item = Series>,
     ) {
         if place >= self.until || !self.buffers.contains(&buffer) {
             return;
         }
         let writer = writer(self.tensors, entry);
         if self.old.contains(&writer) {
-            self.writers.set(buffer, runs, writer);
+            self.writers.set(buffer, series, writer);
         } else {
-            self.writers.clear(buffer, span, runs);
+            self.writers.clear(buffer, span, series);
         }
     }
 

@@ -1,5 +1,6 @@
 //! A bit for each of the bytes that are looked at together.
 
+use chipless_model::{Series, SeriesBuilder};
 use std::ops::Range;
 
 /// Bytes of a window.
@@ -31,6 +32,32 @@ impl Window {
         Some(first as u64..end as u64)
     }
 
+    /// Adds the runs of its bytes among some, counted from the start of the window, which stands at `start`.
+    pub(crate) fn add_to(
+        &self,
+        bytes: Range<u64>,
+        start: u64,
+        runs: &mut SeriesBuilder,
+        visit: &mut dyn FnMut(Series),
+    ) {
+        let (mut before, mut count) = (0, 0);
+        for (word, mask) in words(bytes.start as usize, bytes.end as usize) {
+            let mut bits = self.0[word] & mask;
+            // What pads pixels looks the same in every word.
+            if bits == before && runs.repeat(count, WORD as u64) {
+                continue;
+            }
+            (before, count) = (bits, 0);
+            while bits != 0 {
+                let (first, size) = first_run(bits);
+                let at = start + (word * WORD) as u64 + u64::from(first);
+                runs.add(at..at + u64::from(size), &mut *visit);
+                count += 1;
+                bits &= (u64::MAX << first).checked_shl(size).unwrap_or(0);
+            }
+        }
+    }
+
     /// The first bit from one to before another that is set, or where the words are flipped, that is not.
     fn next(&self, low: usize, high: usize, flip: u64) -> Option<usize> {
         let mut skipped = u64::MAX << (low % WORD);
@@ -44,6 +71,12 @@ impl Window {
         }
         None
     }
+}
+
+/// The first run of bits that are set, of a word that has any: where it starts, and how many they are.
+fn first_run(bits: u64) -> (u32, u32) {
+    let first = bits.trailing_zeros();
+    (first, (bits >> first).trailing_ones())
 }
 
 /// Words and their bits from one bit to before another, a later one.
@@ -62,9 +95,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_flag_for_each_byte(runs in prop::collection::vec((0u64..1024, 1u64..200), 0..8), asked in (0u64..1024, 1u64..1024)) {
+        fn agrees_with_a_flag_for_each_byte(runs in prop::collection::vec((0u64..1024, 1u64..200), 0..8), rows in (0u64..64, 1u64..20, 1u64..8), asked in (0u64..1024, 1u64..1024)) {
             let (mut window, mut flags) = (Window::default(), [false; WINDOW as usize]);
-            for (start, size) in runs {
+            let rows = (0..16).map(|row| (rows.0 + 64 / rows.2 * row, rows.1));
+            for (start, size) in runs.into_iter().chain(rows) {
                 let end = (start + size).min(WINDOW);
                 window.add(start..end);
                 flags[start as usize..end as usize].fill(true);
@@ -73,6 +107,12 @@ mod tests {
             let first = (low..high).find(|byte| flags[*byte as usize]);
             let found = first.map(|first| first..(first..high).find(|byte| !flags[*byte as usize]).unwrap_or(high));
             prop_assert_eq!(window.first(low..high), found);
+            let mut each = Vec::new();
+            let mut runs = SeriesBuilder::default();
+            window.add_to(low..high, 0, &mut runs, &mut |series| each.extend(series.runs().flatten()));
+            each.extend(runs.take().into_iter().flat_map(Series::runs).flatten());
+            let want: Vec<u64> = (low..high).filter(|byte| flags[*byte as usize]).collect();
+            prop_assert_eq!(each, want);
         }
     }
 }

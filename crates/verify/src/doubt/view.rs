@@ -4,7 +4,7 @@ use crate::marks::Marks;
 use crate::remnants::Remains;
 use crate::window::{WINDOW, Window};
 use crate::writes::Writes;
-use chipless_model::{BufferId, Doubt, Program, Role, Zero};
+use chipless_model::{BufferId, Doubt, Program, Role, Series, SeriesBuilder, Zero};
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -148,28 +148,25 @@ impl Doubt for View<'_, '_> {
         None
     }
 
-    fn each(&self, buffer: BufferId, bytes: Range<u64>, visit: &mut dyn FnMut(Range<u64>)) {
+    fn each(&self, buffer: BufferId, bytes: Range<u64>, visit: &mut dyn FnMut(Series)) {
         let size = self.state.program.buffers.get(buffer).map_or(0, |b| b.size);
         let (mut start, end) = (bytes.start, bytes.end.min(size));
+        let mut runs = SeriesBuilder::default();
         while let Some(found) = self.first(buffer, start..end) {
-            let window = found.start / WINDOW * WINDOW;
-            start = found.end;
-            visit(found);
             // The window of what was found has been looked at: all else in it is told at once.
+            let window = found.start / WINDOW * WINDOW;
+            let until = end.min(window.saturating_add(WINDOW));
             let place = (window / WINDOW) as usize % SEEN;
             let seen = self.seen.borrow()[place]
                 .as_ref()
                 .map(|s| s.doubtful.clone());
-            let until = end.min(window.saturating_add(WINDOW));
-            while start < until
-                && let Some(seen) = &seen
-                && let Some(found) = seen.first(start - window..until - window)
-            {
-                start = window + found.end;
-                visit(window + found.start..start);
+            if let Some(seen) = seen {
+                let rest = found.start - window..until - window;
+                seen.add_to(rest, window, &mut runs, visit);
             }
             start = until;
         }
+        runs.take().into_iter().for_each(visit);
     }
 
     fn zero(&self) -> Option<&dyn Zero> {

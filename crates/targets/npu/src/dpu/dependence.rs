@@ -9,11 +9,11 @@ use super::geometry::{Geometry, Slide};
 use super::operation::Operation;
 use super::weights::{Entry, Weights, count_bits};
 use super::workload::{ACCUMULATORS, Workload};
-use chipless_model::{Dependence, Swizzle};
+use chipless_model::{Dependence, Series, Swizzle};
 use std::ops::Range;
 
-/// The first run of such bytes from one to before another of the own tile: of bytes in doubt, or of those not known to be zero.
-pub(super) type First<'a> = &'a dyn Fn(u64, u64) -> Option<Range<u64>>;
+/// Calls with the runs of such bytes among some of the own tile, in order: of bytes in doubt, or of those not known to be zero.
+pub(super) type Each<'a> = &'a dyn Fn(Range<u64>, &mut dyn FnMut(Series));
 
 /// Elements of a window, `[y][x][c]`, and which of them are in doubt.
 pub(super) struct Window {
@@ -22,28 +22,80 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// By channel, whether none of its elements is in doubt.
-    pub(super) fn channels_without(&self, channels: usize) -> Vec<bool> {
-        let mut without = vec![true; channels];
+    /// By channel, whether any of its elements is in doubt.
+    pub(super) fn doubtful_channels(&self) -> Vec<bool> {
+        let mut found = vec![false; self.channels];
+        // Neighbours are mostly alike, which is seen at once.
+        let mut last: &[bool] = &[];
         for pixel in self.doubtful.chunks(self.channels) {
-            let each = without.iter_mut().zip(pixel);
-            each.for_each(|(without, doubtful)| *without &= !doubtful);
+            if pixel != last {
+                last = pixel;
+                let each = found.iter_mut().zip(pixel);
+                each.for_each(|(found, doubtful)| *found |= doubtful);
+            }
         }
-        without
+        found
+    }
+}
+
+/// Which weights of an output channel are neither zero nor absent.
+pub(super) enum Present {
+    /// A bit for each.
+    Map(Vec<u8>),
+    /// Half-precision or bfloat16 numbers. The sign of a zero does not matter.
+    Floats(Vec<u8>),
+    /// Bytes, and which of them is zero.
+    Bytes(Vec<u8>, u8),
+}
+
+impl Present {
+    /// By channel of so many, whether the weight of any tap is.
+    fn channels(&self, channels: usize) -> Vec<bool> {
+        let union = |bytes: &[u8], size: usize, zero: u8| {
+            let mut union = vec![0; size];
+            for tap in bytes.chunks_exact(size) {
+                let each = union.iter_mut().zip(tap);
+                each.for_each(|(any, byte)| *any |= byte ^ zero);
+            }
+            union
+        };
+        let any = match self {
+            Present::Map(bits) if channels.is_multiple_of(8) => {
+                Present::Map(union(bits, channels / 8, 0))
+            }
+            Present::Map(bits) => {
+                let has = |channel| {
+                    let mut weights = (channel..8 * bits.len()).step_by(channels);
+                    weights.any(|weight| self.has(weight))
+                };
+                return (0..channels).map(has).collect();
+            }
+            Present::Floats(bytes) => Present::Floats(union(bytes, 2 * channels, 0)),
+            Present::Bytes(bytes, zero) => Present::Bytes(union(bytes, channels, *zero), 0),
+        };
+        (0..channels).map(|channel| any.has(channel)).collect()
+    }
+
+    /// Whether the weight of this number is.
+    pub(super) fn has(&self, weight: usize) -> bool {
+        match self {
+            Present::Map(bits) => bits[weight / 8] >> (weight % 8) & 1 == 1,
+            Present::Floats(bytes) => bytes[2 * weight] != 0 || bytes[2 * weight + 1] & 0x7f != 0,
+            Present::Bytes(bytes, zero) => bytes[weight] != *zero,
+        }
     }
 }
 
 impl Workload {
     /// Tells `visit` tile, start and size of written bytes that depend on bytes in doubt, and `leave` start and size of those in the
     /// accumulators. `known(offset, size)` as for [`accesses_with`](Workload::accesses_with); `accumulated` tells the doubtful bytes of the
-    /// sums that an earlier workload left in the accumulators. `zero` tells the first bytes that are not known to be zero, where that
-    /// was followed.
+    /// sums that an earlier workload left in the accumulators. `zero` tells the bytes that are not known to be zero, where that was followed.
     pub fn dependence(
         &self,
         known: Known<'_>,
-        doubtful: First<'_>,
-        accumulated: First<'_>,
-        zero: Option<First<'_>>,
+        doubtful: Each<'_>,
+        accumulated: Each<'_>,
+        zero: Option<Each<'_>>,
         visit: &mut dyn FnMut(u8, u64, u64),
         leave: &mut dyn FnMut(u64, u64),
     ) -> Dependence {
@@ -66,30 +118,32 @@ impl Workload {
         let rows = self.doubtful_weights(table.as_deref(), known, doubtful, zeros.as_deref());
         let extent = self.geometry.extent();
         let mut outputs = vec![false; extent.volume()];
-        let (mut at, sums) = (0, self.accumulator_bytes());
-        while let Some(found) = accumulated(at, sums) {
-            let sums = found.start as usize / 4..(found.end as usize).div_ceil(4);
-            outputs[sums].fill(true);
-            at = found.end;
-        }
-        if !window.doubtful.contains(&true) {
+        accumulated(0..self.accumulator_bytes(), &mut |found| {
+            for run in found.runs() {
+                outputs[run.start as usize / 4..(run.end as usize).div_ceil(4)].fill(true);
+            }
+        });
+        let channels = window.doubtful_channels();
+        if !channels.contains(&true) {
             // All that is in doubt is among the weights.
         } else if self.operation.sums_channels() {
             let used = if self.uses_weights() {
-                self.used_channels(table.as_deref(), known, window.channels)
+                self.used_channels(table.as_deref(), known, &channels)
             } else {
-                vec![true; window.channels]
+                channels
             };
-            // Without a branch the channels are compared many at once.
-            let pixel = |pixel: &[bool]| {
-                let each = pixel.iter().zip(&used);
-                let both = each.map(|(doubtful, used)| u8::from(*doubtful) & u8::from(*used));
-                both.fold(0, |any, one| any | one) != 0
-            };
-            let pixels: Vec<bool> = window.doubtful.chunks(window.channels).map(pixel).collect();
-            self.spread(&pixels, 1, |position, _| {
-                outputs[position * extent.z..][..extent.z].fill(true);
-            });
+            if used.contains(&true) {
+                // Without a branch the channels are compared many at once.
+                let pixel = |pixel: &[bool]| {
+                    let each = pixel.iter().zip(&used);
+                    let both = each.map(|(doubtful, used)| u8::from(*doubtful) & u8::from(*used));
+                    both.fold(0, |any, one| any | one) != 0
+                };
+                let pixels = window.doubtful.chunks(window.channels).map(pixel);
+                self.spread(&pixels.collect::<Vec<bool>>(), 1, |position, _| {
+                    outputs[position * extent.z..][..extent.z].fill(true);
+                });
+            }
         } else {
             self.spread(&window.doubtful, extent.z, |position, channel| {
                 outputs[position * extent.z + channel] = true;
@@ -122,7 +176,7 @@ impl Workload {
     fn doubtful_table(
         &self,
         known: Known<'_>,
-        doubtful: First<'_>,
+        doubtful: Each<'_>,
     ) -> Result<Option<Vec<Entry>>, Dependence> {
         if !self.uses_weight_table() {
             return Ok(None);
@@ -150,7 +204,7 @@ impl Workload {
         &self,
         table: Option<&[Entry]>,
         known: Known<'_>,
-        doubtful: First<'_>,
+        doubtful: Each<'_>,
         zeros: Option<&[bool]>,
     ) -> Vec<bool> {
         let Some(table) = table.filter(|_| self.uses_weights()) else {
@@ -184,7 +238,7 @@ impl Workload {
         entry: &Entry,
         each: usize,
         zeros: &[bool],
-        doubtful: First<'_>,
+        doubtful: Each<'_>,
     ) -> bool {
         let bits = self.weights.stored_bits();
         if self.operation != Operation::Convolution || !bits.is_multiple_of(8) {
@@ -200,7 +254,7 @@ impl Workload {
     }
 
     /// Weights of an output channel, present or not.
-    fn weights_of_a_channel(&self) -> usize {
+    pub(super) fn weights_of_a_channel(&self) -> usize {
         let channels = if self.operation == Operation::Depthwise {
             1
         } else {
@@ -209,61 +263,47 @@ impl Workload {
         self.geometry.taps() * channels
     }
 
-    /// Input channels that have a weight other than zero for any output channel: all of them, where that is not known.
+    /// Those of some input channels that have a weight other than zero for any output channel: all of them, where that is not known.
     fn used_channels(
         &self,
         table: Option<&[Entry]>,
         known: Known<'_>,
-        channels: usize,
+        channels: &[bool],
     ) -> Vec<bool> {
-        let mut used = vec![false; channels];
-        for entry in table.unwrap_or_default() {
-            let Some(present) = self.weights_present(entry, known) else {
-                return vec![true; channels];
-            };
-            for tap in present.chunks(channels) {
-                let each = used.iter_mut().zip(tap);
-                each.for_each(|(used, present)| *used |= present);
+        let Some(table) = table else {
+            return channels.to_vec();
+        };
+        let numbered = channels.iter().enumerate().filter(|(_, counts)| **counts);
+        let mut unused: Vec<usize> = numbered.map(|(channel, _)| channel).collect();
+        let mut used = vec![false; channels.len()];
+        for entry in table {
+            if unused.is_empty() {
+                break;
             }
-        }
-        if table.is_none() {
-            used.fill(true);
+            let Some(present) = self.weights_present(entry, known) else {
+                return channels.to_vec();
+            };
+            let new = present.channels(channels.len());
+            unused.retain(|channel| {
+                used[*channel] = new[*channel];
+                !used[*channel]
+            });
         }
         used
     }
 
     /// Which weights of an output channel are neither zero nor absent; `None` where that is not known.
-    pub(super) fn weights_present(&self, entry: &Entry, known: Known<'_>) -> Option<Vec<bool>> {
-        if self.weights.dense {
-            return self.weights_other_than_zero(entry, known);
+    pub(super) fn weights_present(&self, entry: &Entry, known: Known<'_>) -> Option<Present> {
+        let each = self.weights_of_a_channel() as u64;
+        if !self.weights.dense {
+            let map = self.known_bytes(entry.map?, each.div_ceil(8), known)?;
+            return Some(Present::Map(map));
         }
-        let each = self.weights_of_a_channel();
-        let map = self.known_bytes(entry.map?, (each as u64).div_ceil(8), known)?;
-        let mut present = vec![false; each];
-        for (weights, byte) in present.chunks_mut(8).zip(map) {
-            let bits = weights.iter_mut().enumerate();
-            bits.for_each(|(bit, weight)| *weight = byte >> bit & 1 == 1);
-        }
-        Some(present)
-    }
-
-    /// Which of the dense weights of an output channel are not zero; `None` where they are not known.
-    fn weights_other_than_zero(&self, entry: &Entry, known: Known<'_>) -> Option<Vec<bool>> {
-        let size = self
-            .weights
-            .stored_bytes(self.weights_of_a_channel() as u64);
+        let size = self.weights.stored_bytes(each);
         let bytes = self.known_bytes(entry.weights, size, known)?;
         match (self.weights.stored_bits(), &self.weights.palette) {
-            // The sign of a zero does not matter.
-            (16, None) => {
-                let (weights, _) = bytes.as_chunks();
-                let is_some = |w: &[u8; 2]| u16::from_le_bytes(*w) & 0x7fff != 0;
-                Some(weights.iter().map(is_some).collect())
-            }
-            (8, None) => {
-                let zero = self.weights.zero_point as u8;
-                Some(bytes.iter().map(|weight| *weight != zero).collect())
-            }
+            (16, None) => Some(Present::Floats(bytes)),
+            (8, None) => Some(Present::Bytes(bytes, self.weights.zero_point as u8)),
             _ => None,
         }
     }
@@ -273,7 +313,7 @@ impl Workload {
         &self,
         tensor: &Tensor,
         known: Known<'_>,
-        doubtful: First<'_>,
+        doubtful: Each<'_>,
     ) -> Option<Window> {
         let window = self.geometry.window();
         let channels = tensor.channels(&self.geometry);
@@ -281,9 +321,8 @@ impl Workload {
         if let Some(sparse) = tensor.sparse {
             let mut pointers = false;
             tensor.sparse_patterns(sparse, &self.geometry, &mut |pattern| {
-                pointers |= pattern
-                    .runs()
-                    .any(|at| doubtful(at, at + pattern.run).is_some());
+                let mut runs = pattern.runs().map(|at| at..at + pattern.run);
+                pointers |= runs.any(|run| is_any(run, doubtful));
             });
             if pointers {
                 return None;
@@ -292,7 +331,7 @@ impl Workload {
                 for x in 0..window.x {
                     let found = tensor.storage_element(sparse, (y, x), &self.geometry, known);
                     let is_doubtful =
-                        found.is_some_and(|(start, size)| doubtful(start, start + size).is_some());
+                        found.is_some_and(|(start, size)| is_any(start..start + size, doubtful));
                     let pixel = (y * window.x + x) * channels;
                     elements[pixel..pixel + channels].fill(is_doubtful);
                 }
@@ -320,7 +359,7 @@ impl Workload {
         &self,
         tensor: &Tensor,
         (y, x): (usize, usize),
-        doubtful: First<'_>,
+        doubtful: Each<'_>,
         elements: &mut [bool],
     ) {
         let (first, read) = tensor.read_channels(&self.geometry);
@@ -365,27 +404,31 @@ impl Tensor {
     }
 
     /// Which elements from an address on, before swizzling, are in doubt.
-    fn in_doubt(&self, address: u64, doubtful: First<'_>, elements: &mut [bool]) {
+    fn in_doubt(&self, address: u64, doubtful: Each<'_>, elements: &mut [bool]) {
         let (bits, count) = (self.format.bits(), elements.len());
         let mut before = 0;
         for (start, size) in self.swizzle.pieces(address, self.bytes(count)) {
-            let (mut at, end) = (start, start + size);
-            while at < end
-                && let Some(found) = doubtful(at, end)
-            {
-                let bytes = before + found.start - start..before + found.end - start;
-                let last = ((bytes.end * 8).div_ceil(bits) as usize).min(count);
-                elements[(bytes.start * 8 / bits) as usize..last].fill(true);
-                at = found.end;
-            }
+            doubtful(start..start + size, &mut |found| {
+                for run in found.runs() {
+                    let bytes = before + run.start - start..before + run.end - start;
+                    let last = ((bytes.end * 8).div_ceil(bits) as usize).min(count);
+                    elements[(bytes.start * 8 / bits) as usize..last].fill(true);
+                }
+            });
             before += size;
         }
     }
 }
 
+/// Whether any of some bytes is in doubt.
+fn is_any(bytes: Range<u64>, doubtful: Each<'_>) -> bool {
+    let mut is_any = false;
+    doubtful(bytes, &mut |_| is_any = true);
+    is_any
+}
+
 /// Whether any of some logical bytes is in doubt.
-fn any(swizzle: Swizzle, start: u64, size: u64, doubtful: First<'_>) -> bool {
-    swizzle
-        .pieces(start, size)
-        .any(|(start, size)| doubtful(start, start + size).is_some())
+fn any(swizzle: Swizzle, start: u64, size: u64, doubtful: Each<'_>) -> bool {
+    let mut pieces = swizzle.pieces(start, size);
+    pieces.any(|(start, size)| is_any(start..start + size, doubtful))
 }

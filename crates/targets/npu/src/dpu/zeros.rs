@@ -5,7 +5,7 @@
 
 use super::access::Known;
 use super::activations::Tensor;
-use super::dependence::First;
+use super::dependence::Each;
 use super::operation::Operation;
 use super::post::Post;
 use super::weights::Entry;
@@ -14,8 +14,8 @@ use chipless_model::Kind;
 
 impl Workload {
     /// Tells `visit` tile, start and size of written bytes that are zero. `known(offset, size)` as for
-    /// [`accesses_with`](Workload::accesses_with); `zero` tells the first bytes of which that is not known.
-    pub fn zeros(&self, known: Known<'_>, zero: First<'_>, visit: &mut dyn FnMut(u8, u64, u64)) {
+    /// [`accesses_with`](Workload::accesses_with); `zero` tells the bytes of which that is not known.
+    pub fn zeros(&self, known: Known<'_>, zero: Each<'_>, visit: &mut dyn FnMut(u8, u64, u64)) {
         if self.continued || self.unsupported.is_some() {
             return;
         }
@@ -54,27 +54,25 @@ impl Workload {
     }
 
     /// By channel of a tensor, whether all of it that the workload reads is zero.
-    pub(super) fn zero_channels(&self, tensor: &Tensor, zero: First<'_>) -> Vec<bool> {
+    pub(super) fn zero_channels(&self, tensor: &Tensor, zero: Each<'_>) -> Vec<bool> {
         let channels = tensor.channels(&self.geometry);
         // The zero point of integers is another value, and sparse tensors may point anywhere.
         if tensor.sparse.is_some() || tensor.format.kind() != Kind::Float {
             return vec![false; channels];
         }
-        self.window_in_doubt(tensor, &|_, _| None, zero)
-            .map_or_else(
-                || vec![false; channels],
-                |window| window.channels_without(channels),
-            )
+        let others = self.window_in_doubt(tensor, &|_, _| None, zero);
+        others.map_or_else(
+            || vec![false; channels],
+            |others| others.doubtful_channels().iter().map(|o| !o).collect(),
+        )
     }
 
     /// Whether every weight of an output channel is zero, absent, or that of an input channel that is zero.
     fn multiplies_zeros(&self, entry: &Entry, known: Known<'_>, channels: &[bool]) -> bool {
-        let present = self.weights_present(entry, known);
-        match present {
-            Some(present) => {
-                let mut present = present.iter().enumerate().filter(|(_, present)| **present);
-                present.all(|(weight, _)| channels[weight % channels.len()])
-            }
+        match self.weights_present(entry, known) {
+            Some(present) => (0..self.weights_of_a_channel())
+                .filter(|weight| present.has(*weight))
+                .all(|weight| channels[weight % channels.len()]),
             None => channels.iter().all(|is_zero| *is_zero),
         }
     }

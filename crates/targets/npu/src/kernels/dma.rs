@@ -128,12 +128,15 @@ impl Kernel for Transfer<'_> {
         let mut written = Pieces::new(&self.destinations);
         let each = |bytes, visit: &mut dyn FnMut(_)| doubtful.each(buffer, bytes, visit);
         pieces::found(from, &each, &mut |found| {
-            let bytes = conversion.map_or(found.clone(), |(before, after)| {
+            let Some((before, after)) = conversion else {
+                return written.add_all(found, visit);
+            };
+            for run in found.runs() {
                 let element = |byte: u64| byte * 8 / before.bits();
-                let (first, last) = (element(found.start), element(found.end - 1));
-                first * after.bits() / 8..((last + 1) * after.bits()).div_ceil(8)
-            });
-            written.add(bytes, visit);
+                let (first, last) = (element(run.start), element(run.end - 1));
+                let bytes = first * after.bits() / 8..((last + 1) * after.bits()).div_ceil(8);
+                written.add(bytes, visit);
+            }
         });
         written.flush(visit);
         Dependence::Bytes

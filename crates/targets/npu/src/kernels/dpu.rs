@@ -6,7 +6,7 @@ use crate::address::CMX_REACH;
 use crate::dpu::{Region, TileMemory, Workload, physical};
 use chipless_model::{
     Access, BufferId, Certainty, Dependence, Direction, Doubt, ElementType, Fault, Kernel, Pattern,
-    Storage, Swizzle, Zero,
+    Series, Storage, Swizzle, Zero,
 };
 use std::borrow::Cow;
 use std::ops::Range;
@@ -90,17 +90,22 @@ impl Kernel for DpuTask<'_> {
         let known = |offset, size| self.knowledge.bytes(self.tile, offset, size);
         let accumulators = self.accumulators.as_ref();
         let earlier = accumulators.filter(|accumulators| accumulators.earlier.is_some());
+        let zero = doubtful.zero().map(|zero| {
+            move |bytes: Range<u64>, visit: &mut dyn FnMut(Series)| {
+                zero.each_other(own, bytes, visit);
+            }
+        });
         let mut written: Vec<(BufferId, Pattern)> = Vec::new();
         let mut left: Vec<(BufferId, Pattern)> = Vec::new();
         let dependence = self.workload.dependence(
             &known,
-            &|low, high| doubtful.first(own, low..high),
-            &|low, high| earlier.and_then(|earlier| doubtful.first(earlier.buffer, low..high)),
-            doubtful
-                .zero()
-                .map(|zero| move |low, high| zero.first_other(own, low..high))
-                .as_ref()
-                .map(|zero| zero as &dyn Fn(u64, u64) -> Option<Range<u64>>),
+            &|bytes, visit| doubtful.each(own, bytes, visit),
+            &|bytes, visit| {
+                if let Some(earlier) = earlier {
+                    doubtful.each(earlier.buffer, bytes, visit);
+                }
+            },
+            zero.as_ref().map(|zero| zero as _),
             &mut |tile, start, size| {
                 if let Some(buffer) = self.cmx.buffer(tile) {
                     written.push((buffer, Pattern::contiguous(start, size)));
@@ -126,7 +131,7 @@ impl Kernel for DpuTask<'_> {
         };
         self.workload.zeros(
             &|offset, size| self.knowledge.bytes(self.tile, offset, size),
-            &|low, high| zero.first_other(own, low..high),
+            &|bytes, visit| zero.each_other(own, bytes, visit),
             &mut |tile, start, size| {
                 if let Some(buffer) = self.cmx.buffer(tile) {
                     visit(buffer, Pattern::contiguous(start, size));

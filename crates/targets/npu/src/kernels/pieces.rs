@@ -1,18 +1,21 @@
 //! Bytes in the order in which a task reads or writes them, its stream, and where they stand.
 
 use chipless_model::access::Runs;
-use chipless_model::{BufferId, Loop, Pattern};
+use chipless_model::{BufferId, Pattern, Series, SeriesBuilder};
 use std::ops::Range;
 
 /// Calls with the runs of some bytes of a buffer that have a property, in order.
-pub(super) type Each<'f> = &'f dyn Fn(Range<u64>, &mut dyn FnMut(Range<u64>));
+pub(super) type Each<'f> = &'f dyn Fn(Range<u64>, &mut dyn FnMut(Series));
 
 /// Calls with the bytes of a pattern's stream that `each` finds, in order.
-pub(super) fn found(pattern: &Pattern, each: Each<'_>, visit: &mut dyn FnMut(Range<u64>)) {
+pub(super) fn found(pattern: &Pattern, each: Each<'_>, visit: &mut dyn FnMut(Series)) {
     let mut streamed = 0;
     for start in pattern.runs() {
         each(start..start + pattern.run, &mut |found| {
-            visit(streamed + found.start - start..streamed + found.end - start);
+            visit(Series {
+                start: streamed + found.start - start,
+                ..found
+            });
         });
         streamed += pattern.run;
     }
@@ -27,7 +30,9 @@ pub(super) fn missed(pattern: &Pattern, each: Each<'_>, visit: &mut dyn FnMut(Ra
         }
         at = next;
     };
-    found(pattern, each, &mut |found| until(found.start, found.end));
+    found(pattern, each, &mut |found| {
+        found.runs().for_each(|run| until(run.start, run.end));
+    });
     let end = pattern.bytes().unwrap_or(0);
     until(end, end);
 }
@@ -48,46 +53,7 @@ struct Destination<'d> {
     /// Where in the stream the run starts that was reached, and where in the buffer.
     reached: Option<(u64, u64)>,
     /// Pieces that have been found and not been told yet.
-    series: Series,
-}
-
-/// Pieces of one size, each as far from the one before: what pads the rows of a tensor, for example.
-#[derive(Default)]
-struct Series {
-    start: u64,
-    size: u64,
-    stride: u64,
-    count: u64,
-}
-
-impl Series {
-    /// Adds a piece; what it does not continue is returned.
-    fn add(&mut self, start: u64, size: u64) -> Option<Pattern> {
-        if self.count > 0 && self.size == size {
-            if self.count == 1 && start > self.start {
-                self.stride = start - self.start;
-            }
-            if start == self.start + self.count * self.stride {
-                self.count += 1;
-                return None;
-            }
-        }
-        let before = self.take();
-        (self.start, self.size, self.count) = (start, size, 1);
-        before
-    }
-
-    /// All of it, of which nothing stays.
-    fn take(&mut self) -> Option<Pattern> {
-        let Series {
-            start,
-            size,
-            stride,
-            count,
-        } = std::mem::take(self);
-        let stride = stride as i64;
-        (count > 0).then(|| Pattern::new(start, size, [Loop { count, stride }]))
-    }
+    series: SeriesBuilder,
 }
 
 impl<'d> Pieces<'d> {
@@ -99,7 +65,7 @@ impl<'d> Pieces<'d> {
                 run: pattern.run,
                 reached: rest.next().map(|start| (0, start)),
                 rest,
-                series: Series::default(),
+                series: SeriesBuilder::default(),
             }
         };
         Pieces {
@@ -118,6 +84,18 @@ impl<'d> Pieces<'d> {
         }
     }
 
+    /// The same of several pieces.
+    pub(super) fn add_all(&mut self, bytes: Series, visit: &mut dyn FnMut(BufferId, Pattern)) {
+        if bytes.count == 1 || bytes.start <= self.next.end {
+            return bytes.runs().for_each(|run| self.add(run, visit));
+        }
+        self.find(visit);
+        for destination in &mut self.destinations {
+            destination.series(bytes, visit);
+        }
+        self.next = bytes.end()..bytes.end();
+    }
+
     /// Looks for where the destinations have what comes next.
     fn find(&mut self, visit: &mut dyn FnMut(BufferId, Pattern)) {
         for destination in &mut self.destinations {
@@ -130,7 +108,7 @@ impl<'d> Pieces<'d> {
         self.find(visit);
         for destination in &mut self.destinations {
             if let Some(pieces) = destination.series.take() {
-                visit(destination.buffer, pieces);
+                visit(destination.buffer, pieces.into());
             }
         }
     }
@@ -146,13 +124,38 @@ impl Destination<'_> {
             let next = first + self.run;
             if at < next {
                 let size = end.min(next) - at;
-                if let Some(pieces) = self.series.add(start + at - first, size) {
-                    visit(self.buffer, pieces);
-                }
+                let there = start + at - first;
+                let tell = |pieces: Series| visit(self.buffer, pieces.into());
+                self.series.add(there..there + size, tell);
                 at += size;
             }
             if at >= next {
                 self.reached = self.rest.next().map(|start| (next, start));
+            }
+        }
+    }
+
+    /// The same of several pieces: those of one run of the pattern at once.
+    fn series(&mut self, mut bytes: Series, visit: &mut dyn FnMut(BufferId, Pattern)) {
+        while bytes.count > 0
+            && let Some((first, start)) = self.reached
+        {
+            let room = (first + self.run).checked_sub(bytes.start + bytes.size);
+            let whole = room.map_or(0, |room| match room.checked_div(bytes.stride) {
+                Some(steps) => bytes.count.min(steps + 1),
+                None => 1,
+            });
+            let here;
+            (here, bytes) = bytes.split_at(whole.max(1));
+            if whole > 0 {
+                let there = Series {
+                    start: start + here.start - first,
+                    ..here
+                };
+                let tell = |pieces: Series| visit(self.buffer, pieces.into());
+                self.series.add_all(there, tell);
+            } else {
+                self.pieces(here.start..here.end(), visit);
             }
         }
     }
@@ -161,13 +164,14 @@ impl Destination<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chipless_model::Loop;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     proptest! {
         /// Pieces at one distance are told as one pattern: of the same bytes.
         #[test]
-        fn pieces_are_told_wherever_the_destinations_have_them(run in 1u64..9, gap in 0u64..5, count in 1u64..40, steps in prop::collection::vec((0u64..6, 1u64..9), 0..30)) {
+        fn pieces_are_told_wherever_the_destinations_have_them(run in 1u64..30, gap in 0u64..5, count in 1u64..40, steps in prop::collection::vec((0u64..6, 1u64..9, 1u64..6), 0..30)) {
             let stride = (run + gap) as i64;
             let to = Pattern::new(1000, run, [Loop { count, stride }]);
             let destinations = [(BufferId::from_raw(0), to)];
@@ -176,11 +180,12 @@ mod tests {
                 told.extend(pattern.runs().flat_map(|start| start..start + pattern.run));
             };
             let mut at = 0;
-            for (skip, size) in steps {
-                let bytes = at + skip..at + skip + size;
-                at = bytes.end;
-                want.extend(bytes.clone().filter_map(|byte| destinations[0].1.offset_of(byte)));
-                pieces.add(bytes, &mut visit);
+            for (skip, size, several) in steps {
+                let bytes = Series { start: at + skip, size, stride: size + skip + 1, count: several };
+                at = bytes.end();
+                let each = bytes.runs().flatten();
+                want.extend(each.filter_map(|byte| destinations[0].1.offset_of(byte)));
+                pieces.add_all(bytes, &mut visit);
             }
             pieces.flush(&mut visit);
             prop_assert_eq!(told, want);

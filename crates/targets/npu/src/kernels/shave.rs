@@ -459,8 +459,11 @@ fn elements_found(
     visit: &mut dyn FnMut(Range<u64>),
 ) {
     let size = bytes_of_an_element(tensor);
-    pieces::found(pattern, each, &mut |bytes| {
-        visit(bytes.start / size..bytes.end.div_ceil(size));
+    pieces::found(pattern, each, &mut |found| {
+        let elements = found
+            .runs()
+            .map(|run| run.start / size..run.end.div_ceil(size));
+        elements.for_each(&mut *visit);
     });
 }
 
