@@ -79,7 +79,7 @@ fn target_of(name: &str, bytes: &[u8], options: &Options) -> Result<&'static dyn
 
 /// The target of a file: by its content, or by its name where the content is too damaged to tell.
 pub fn recognize(name: &str, bytes: &[u8]) -> Option<&'static dyn Target> {
-    if foreign::machine(bytes).is_some() {
+    if foreign::machine(bytes).is_some() || foreign::is_graph_text(bytes) {
         return None;
     }
     let mut targets = TARGETS.iter().copied();

@@ -45,6 +45,7 @@ const MAGIC: [(&[u8], &str, &str); 16] = [
     ),
     (b"<!doctype html", "an HTML page", DOWNLOAD),
 ];
+const GRAPH: &str = "Pass the graph itself, as JSON or as torch saved it (.pt)";
 const DOWNLOAD: &str = "Download the file again: a web server sent this page instead of it";
 
 /// An ELF file for a processor, which is a program of the host and not of an accelerator.
@@ -69,11 +70,18 @@ pub(crate) fn kind(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     named
         .or_else(|| is_onnx(bytes).then_some((ONNX, COMPILE)))
         .or_else(|| (bytes.get(4..8) == Some(b"TFL3")).then_some(("a TensorFlow Lite model", "")))
+        .or_else(|| is_graph_text(bytes).then_some(("the text form of a graph of fmot", GRAPH)))
 }
 
 /// Whether a file is certainly another one than its name says. An archive may be a damaged container.
 pub(crate) fn is_no_program(bytes: &[u8]) -> bool {
     kind(bytes).is_some_and(|(_, advice)| advice != UNPACK)
+}
+
+/// What fmot prints of a graph: `inputs:`, and names with a percent sign, which YAML has no value for.
+pub(crate) fn is_graph_text(bytes: &[u8]) -> bool {
+    let behind = bytes.strip_prefix(b"inputs:").map(<[u8]>::trim_ascii_start);
+    behind.is_some_and(|behind| behind.starts_with(b"%"))
 }
 
 /// A `ModelProto`: its version, then its producer, its operator sets or its graph (onnx.proto3: fields 1, 2, 7, 8).
@@ -97,6 +105,8 @@ mod tests {
         assert_eq!(name(b"\x08\x0a\x12\x07pytorch"), Some("an ONNX model"));
         assert_eq!(name(b"\x1f\x8b\x08"), Some("a gzip archive"));
         assert_eq!(name(b"<!DOCTYPE html><html>"), Some("an HTML page"));
+        let graph = b"inputs:\n   %x.1: float<8>\nnodes:\n";
+        assert_eq!(name(graph), Some("the text form of a graph of fmot"));
         assert_eq!((name(b"hello"), name(b"")), (None, None));
     }
 }

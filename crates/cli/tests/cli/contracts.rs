@@ -472,3 +472,22 @@ fn a_program_that_cannot_be_driven_is_shown_where_it_is_wrong() {
         "{said}"
     );
 }
+
+#[test]
+fn a_number_that_does_not_fit_is_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    let steps = directory.path().join("steps.txt");
+    let contract = "fixtures/spu/recurrent/iospec.yaml";
+    let said = |step: &str| {
+        std::fs::write(&steps, step).unwrap();
+        let steps = steps.to_str().unwrap();
+        let (code, _, said) = run(&["drive", contract, "--script", steps]);
+        assert_eq!(code, 2, "{said}");
+        said
+    };
+    let integers = said("write x=0.5,2,3,4\n");
+    assert!(integers.contains("found 0.5 at element 0"), "{integers}");
+    let word = said("write x=1,2,foo,4\n");
+    assert!(word.contains("expected a number, found"), "{word}");
+    assert!(word.contains("foo"), "{word}");
+}

@@ -147,7 +147,7 @@ pub(super) fn mend(
                 Edit::replace(range(text, found.value.span), right),
             )
         }
-        "iospec-field-unknown" => {
+        "iospec-field-unknown" | "iospec-field-misspelt" => {
             let found = found?;
             let free = fields(&found.path)
                 .into_iter()

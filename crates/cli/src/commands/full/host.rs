@@ -46,7 +46,7 @@ Written are Makefile, model.h and model.c (names and sizes), app.c (a skeleton o
 two calls of the SPU library, ours and not the vendor's, which start the program that the environment variable CHIPLESS \
 names), and iospec.yaml. `app ROUNDS` goes so many times through the simple sequences. In each round it reads their inputs from standard \
 input, in the order in which the contract has the sequences, and writes their outputs to standard output, elements little-endian in 1, 2, 4 or 8 \
-bytes. Latched inputs are written before the others, so that they count in their own round, unless an input belongs to several sequences.
+bytes. model.c names the contract and the program by their absolute paths: write the files again where these move. Latched inputs are written before the others, so that they count in their own round, unless an input belongs to several sequences.
 
 Exit status: 0 done, 2 the contract cannot be used, or a file cannot be written.";
 

@@ -108,7 +108,7 @@ impl Contract {
                     .find(|s| !s.is_latched())
                     .map_or("", |s| &*s.name);
                 let text = format_args!(
-                    "kSpuSequenceError: expected \"{name}\", which {sequence} takes before its outputs come (--input {name}=FILE.npy)"
+                    "expected --input {name}=FILE.npy: {sequence} takes \"{name}\" before its outputs come (kSpuSequenceError on the device)"
                 );
                 return Err(self.says(text));
             }

@@ -23,6 +23,17 @@ pub(super) const VECTOR_FIELDS: [&str; 11] = [
     "pc",
 ];
 const QUANTIZATION_FIELDS: [&str; 2] = ["scale", "zero_pt"];
+/// Fields that may be missing.
+const OPTIONAL_FIELDS: [&str; 8] = [
+    "comments",
+    "quantization",
+    "mailbox_id",
+    "length_64b_words",
+    "core_id",
+    "pc",
+    "scale",
+    "zero_pt",
+];
 /// Fields of sequences.
 pub(super) const SEQUENCE_FIELDS: [&str; 4] = ["type", "inputs", "outputs", "comments"];
 /// Elements of the compiler's unit of padding.
@@ -271,7 +282,18 @@ impl Linter<'_> {
                 yaml::shortened(&found),
                 yaml::shortened(&owner)
             );
-            self.say(&rules::FIELD_UNKNOWN, key.span, message);
+            // One that must be there is missed where it is looked for.
+            let lacking = known
+                .iter()
+                .copied()
+                .filter(|known| OPTIONAL_FIELDS.contains(known) && object.get(known).is_none());
+            match suggest::closest(&found, lacking) {
+                Some(meant) => {
+                    let message = format!("{message}; did you mean \"{meant}\"?");
+                    self.say(&rules::FIELD_MISSPELT, key.span, message);
+                }
+                None => self.say(&rules::FIELD_UNKNOWN, key.span, message),
+            }
         }
     }
 

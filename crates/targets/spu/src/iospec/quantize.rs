@@ -9,7 +9,7 @@ fn quantization(vector: &Vector) -> Result<super::Quantization, Violation> {
         .filter(|q| q.scale > 0.0 && q.scale.is_finite());
     found.ok_or_else(|| {
         Violation::value(format!(
-            "expected a positive scale of `{}` to quantise with, found none",
+            "expected a positive scale of `{}` in the IOSpec to quantise with, found none",
             vector.key
         ))
     })

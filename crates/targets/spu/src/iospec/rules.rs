@@ -73,8 +73,12 @@ laws! {
         ""
         "IOSpec format; behaviour of femtorun 4.1";
     FIELD_UNKNOWN Fault Note Note Format "iospec-field-unknown" "a field that the format does not know"
-        "Nobody looks at it. Where a field was meant that may be missing, its name is misspelt and it is as if it were not there."
-        "Check its spelling."
+        "Nobody looks at it."
+        ""
+        "IOSpec format; behaviour of femtorun 4.1";
+    FIELD_MISSPELT Fault Warning Warning Format "iospec-field-misspelt" "a field is probably misspelt, which is as if it were not there"
+        "The field that was meant may be missing, so nothing else tells. Without `quantization` or its `scale`, for example, nobody knows which reals the integers stand for."
+        "Write the name that was meant; `chipless check --fix` does it."
         "IOSpec format; behaviour of femtorun 4.1";
     EMPTY Fault Warning Warning Format "iospec-empty-vector" "a vector has no elements"
         "It can be written and read, and says nothing."

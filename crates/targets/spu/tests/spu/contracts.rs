@@ -261,6 +261,14 @@ fn advice_does_not_contradict_itself() {
         ),
         "{typo:?}"
     );
+    let meant = said(&input(", quantisation: {scale: 0.5, zero_pt: 0}"), &uses);
+    assert!(
+        found(
+            &meant,
+            "iospec-field-misspelt expected fields that the format knows, found `quantisation` in `B`; did you mean \"quantization\"?"
+        ),
+        "{meant:?}"
+    );
     assert!(
         !found(
             &said(&input(", comments: {anything: 1}"), &uses),

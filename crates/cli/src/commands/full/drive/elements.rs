@@ -6,6 +6,7 @@ use chipless_model::{ElementType, Kind};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::HashMap;
+use std::fmt;
 
 /// How the elements of a program's vectors are carried.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +56,15 @@ pub(super) enum Number {
     Real(f64),
 }
 
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Integer(value) => value.fmt(f),
+            Number::Real(value) => value.fmt(f),
+        }
+    }
+}
+
 impl Number {
     pub(super) fn real(self) -> f64 {
         match self {
@@ -97,7 +107,8 @@ impl Encoding {
         let element = self.elements.get(name).copied();
         let wanted = |at: usize, what: &str| {
             Err(Violation::value(format!(
-                "expected {what} for `{name}`, found another number at element {at}"
+                "expected {what} for `{name}`, found {} at element {at}",
+                numbers[at]
             )))
         };
         match element {

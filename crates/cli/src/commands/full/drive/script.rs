@@ -424,8 +424,17 @@ fn written(words: &str) -> String {
     };
     let one = |(name, values): &(&str, Option<&str>)| {
         let values = values.unwrap_or_default();
-        let values = if numeric(values) {
-            format!("[{values}]")
+        // A list has commas, whatever else stands in it; the name of a file has none.
+        let item = |item: &str| {
+            if numeric(item) {
+                item.to_owned()
+            } else {
+                quoted(item)
+            }
+        };
+        let values = if numeric(values) || values.contains(',') {
+            let items: Vec<String> = values.split(',').map(item).collect();
+            format!("[{}]", items.join(","))
         } else {
             quoted(values)
         };

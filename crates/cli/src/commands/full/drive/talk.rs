@@ -6,8 +6,8 @@ use crate::terminal;
 use std::io::BufRead;
 use std::path::PathBuf;
 
-pub(super) const HELP: &str = "\
-  write B=1,2,3 C=c.npy    vectors together; names alone write their order
+pub(super) const HELP: &str =
+    "  write B=1,2,3 C=c.npy    vectors together; names alone write their order
   read                     everything that is ready
   reset                    back to the start
   next                     what may come
