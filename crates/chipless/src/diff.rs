@@ -56,13 +56,35 @@ fn programs(
     if wanted.time {
         let mut time = diff::time(side_a, side_b);
         time.program = diff::facts(&a.info(), &b.info());
+        time.notes = notes(&of_a, &of_b);
         time.machine = machines(a, b)?;
+        let operations = diff::changed(side_a, side_b);
+        let rests_on =
+            |key: &String| of_a.program.figures.contains(key) || of_b.program.figures.contains(key);
+        // What explains the difference comes first.
+        time.machine.sort_by_cached_key(|figure| {
+            let key = &figure.figure;
+            let mut operations = operations.iter();
+            let cost_of = operations.position(|of| key.split('.').any(|part| part == of));
+            let place = cost_of.filter(|_| rests_on(key));
+            (place.unwrap_or(usize::MAX), !rests_on(key))
+        });
         difference.time = Some(time);
     }
     if let Some(seed) = wanted.values {
         difference.values = Some(values(side_a, side_b, &pairs, seed, a.limits())?);
     }
     Ok(difference)
+}
+
+/// What `run` notes of one side only.
+fn notes(a: &Lowered<'_>, b: &Lowered<'_>) -> Vec<String> {
+    let of = |name: &str, own: &Lowered<'_>, other: &Lowered<'_>| -> Vec<String> {
+        let own = own.notes.iter();
+        let alone = own.filter(|note| !other.notes.contains(note));
+        alone.map(|note| format!("{name}: {note}")).collect()
+    };
+    [of("A", a, b), of("B", b, a)].concat()
 }
 
 /// Figures of the machines that are not the same.

@@ -302,12 +302,18 @@ impl OpenDocument<'_> {
     /// # Errors
     /// What [`Document::lower`] says, and more tasks than the limit.
     pub fn lower(&self) -> Result<Lowered<'_>, Failure> {
-        let lowered = self.document.lower()?;
+        let mut lowered = self.document.lower()?;
         let (tasks, most) = (lowered.program.tasks.len(), self.limits().tasks);
         if tasks as u64 > most {
             let text = format!("expected at most {most} tasks (--limit tasks), found {tasks}");
             let finding = rules::TASKS.at(Place::file(), text);
             return Err(Failure::program(vec![finding]));
+        }
+        if let Some((own, changes)) = self.document.own_machine() {
+            let (_, documented) = self.options.base_machine(own, changes.as_slice())?;
+            let machine = self.options.machine_text(own, changes.as_slice())?;
+            let notes = machine::stand_ins(&lowered.program, &documented, &machine);
+            lowered.notes.extend(notes);
         }
         Ok(lowered)
     }

@@ -454,7 +454,11 @@ impl Options {
     }
 
     /// The machine before figures were set, and where it comes from.
-    fn base_machine(&self, own: &str, figures: &[String]) -> Result<(String, String), Failure> {
+    pub(crate) fn base_machine(
+        &self,
+        own: &str,
+        figures: &[String],
+    ) -> Result<(String, String), Failure> {
         if let Some(of) = &self.machine {
             return Ok((of.given.clone(), of.own.to_owned()));
         }

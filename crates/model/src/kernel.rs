@@ -77,6 +77,16 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
         0
     }
 
+    /// Whether it brings descriptions of tasks, which are no data of the network.
+    fn brings_tasks(&self) -> bool {
+        false
+    }
+
+    /// Whether it is a latency that keeps no engine busy.
+    fn is_latency(&self) -> bool {
+        false
+    }
+
     /// The effect on memory. Called only when every access fits its buffer.
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault>;
 

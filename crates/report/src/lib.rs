@@ -19,6 +19,7 @@ mod statistics;
 mod style;
 mod text;
 mod timed_by;
+mod transfers;
 mod uses;
 
 pub mod attribution;
@@ -53,5 +54,6 @@ pub use compare::{Comparison, FirstNan, NanSearch, Reference, Tolerance, differe
 pub use facts::Facts;
 pub use lanes::joint;
 pub use statistics::{Statistics, number};
-pub use style::{Paint, clean, wait};
+pub use style::{Paint, clean, quantity, wait};
 pub use timed_by::TimedBy;
+pub use transfers::{Carries, Transfers, transfers};

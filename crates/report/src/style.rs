@@ -114,6 +114,15 @@ pub(crate) fn rate(bytes_per_second: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
+/// The value of a machine parameter with its unit: rates in a unit that leaves three digits, as all texts show them. A unit of `1` is none.
+pub fn quantity(value: &str, unit: &str) -> String {
+    match (value.parse(), unit) {
+        (Ok(number), "bytes/s") if number >= 1e6 => rate(number),
+        (_, "1" | "") => value.to_owned(),
+        _ => format!("{value} {unit}"),
+    }
+}
+
 fn three_digits(value: f64) -> String {
     let digits = if value >= 99.95 {
         0

@@ -11,8 +11,9 @@ use crate::facts;
 use crate::findings::Checked;
 use crate::schedule_trace::Compared;
 use crate::statistics::Statistics;
-use crate::style::{Paint, bytes, clean, count, rate, shape, share};
+use crate::style::{Paint, bytes, clean, count, quantity, shape, share};
 use crate::timed_by::TimedBy;
+use crate::transfers::transfers;
 use crate::why::{self, ModelNode, Ranked, WhatIf};
 use chipless_model::{Finding, Node, Port, Program, Time};
 use chipless_sim::{State, Timeline};
@@ -165,6 +166,7 @@ impl Run<'_, '_> {
     fn times_text(&self, out: &mut String, paint: Paint, width: usize) {
         self.busy_text(out, paint, width);
         self.carried_text(out, paint, width);
+        self.transfers_text(out, paint);
         self.layers_text(out, paint);
         self.critical_text(out, paint, width);
         self.changes_text(out, paint);
@@ -205,6 +207,32 @@ impl Run<'_, '_> {
                 let _ = write!(out, "  {}", paint.dim(format_args!("→ {path}")));
             }
             out.push('\n');
+        }
+    }
+
+    /// What the transfers carry, and how much of the run waits for it.
+    fn transfers_text(&self, out: &mut String, paint: Paint) {
+        let rows = transfers(self.program, &self.attribution);
+        if rows.is_empty() {
+            return;
+        }
+        let (title, note) = (
+            paint.strong("transfers"),
+            paint.dim("by what they carry; times on the critical path, estimated"),
+        );
+        let _ = writeln!(out, "\n{title}  {note}");
+        let names = widest(rows.iter().map(|row| row.carries.name()));
+        for row in &rows {
+            let time = Time::from_ns(row.critical_ns);
+            let _ = writeln!(
+                out,
+                "  {:names$}  {time:>9}  {:>7}  {:>9} in {}  {}",
+                row.carries.name(),
+                share(time, self.timeline.end),
+                bytes(row.bytes),
+                count(row.transfers, "transfer"),
+                paint.dim(row.carries.meaning())
+            );
         }
     }
 
@@ -282,6 +310,7 @@ impl Run<'_, '_> {
         );
         let _ = writeln!(out, "\n{title}  {}", paint.dim(tasks));
         let least = self.least();
+        self.engines_text(out, &critical);
         let mut parts = critical.by_engine.iter();
         let between = parts.find(|part| part.engine == why::BETWEEN && part.ns >= least);
         let between = between.map(|part| (format!("({})", part.engine), Time::from_ns(part.ns)));
@@ -316,22 +345,38 @@ impl Run<'_, '_> {
         }
     }
 
+    /// The sum of each kind of engine, where several queues are of one: the path changes between them.
+    fn engines_text(&self, out: &mut String, critical: &why::Critical<'_>) {
+        let is_engine = |part: &&why::EngineTime| part.engine != why::BETWEEN;
+        let engines = critical.by_engine.iter().filter(is_engine);
+        if engines.clone().count() >= critical.by_queue.len() {
+            return;
+        }
+        let least = self.least();
+        let parts = engines.filter(|part| part.ns >= least).map(|part| {
+            let part_of_run = share(Time::from_ns(part.ns), self.timeline.end);
+            format!("{} {part_of_run}", part.engine)
+        });
+        let parts: Vec<String> = parts.take(longest::LONGEST).collect();
+        let _ = writeln!(out, "  by engine: {}", parts.join(", "));
+    }
+
     /// The operations of a queue's part of the critical path, with their shares of the run where there are several. Nothing where the queue's
     /// name says it.
     fn operations(&self, row: &why::QueueTime<'_>) -> String {
         if let [only] = &row.operations[..] {
-            let says_it = row.queue.starts_with(&only.operation);
+            let says_it = row.queue.starts_with(only.name());
             return if says_it {
                 String::new()
             } else {
-                clean(&only.operation).into_owned()
+                clean(only.name()).into_owned()
             };
         }
         let least = self.least();
         let known = row.operations.iter().filter(|of| of.ns >= least);
         let shown = known.clone().take(OPERATION_COUNT).map(|of| {
             let part = share(Time::from_ns(of.ns), self.timeline.end);
-            format!("{} {part}", clean(&of.operation))
+            format!("{} {part}", clean(of.name()))
         });
         let mut text = shown.collect::<Vec<_>>().join(", ");
         if known.count() > OPERATION_COUNT {
@@ -363,7 +408,7 @@ impl Run<'_, '_> {
                 let time = Time::from_ns(*latency_ns);
                 let was = was
                     .as_ref()
-                    .map(|was| format!("was {}", quantity(change, was)));
+                    .map(|was| format!("was {}", self::was(change, was)));
                 // Nobody can make a layer cost nothing; who compiles without it also gets other layers around it.
                 let bound = change
                     .starts_with("without=")
@@ -434,16 +479,14 @@ impl Run<'_, '_> {
     }
 }
 
-/// What a change changes, with its unit: rates in a unit that leaves three digits. Machines that a mesh became have no units beside their values.
-fn quantity(change: &str, value: &str) -> String {
+/// What a change changes, with its unit. Machines that a mesh became have no units beside their values.
+fn was(change: &str, value: &str) -> String {
     let (number, unit) = value.split_once(' ').unwrap_or((value, ""));
     let key = change.split('=').next().unwrap_or_default();
-    let is_rate = unit == "bytes/s" || unit.is_empty() && key.ends_with("bytes_per_second");
-    match number.parse() {
-        Ok(number) if is_rate && number >= 1e6 => rate(number),
-        _ => format!("{} {unit}", number.strip_suffix(".0").unwrap_or(number))
-            .trim_end()
-            .to_owned(),
+    let number = number.strip_suffix(".0").unwrap_or(number);
+    match unit {
+        "" if key.ends_with("bytes_per_second") => quantity(number, "bytes/s"),
+        unit => quantity(number, unit),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What bounds a run: its critical path and layers, the roofline of each operation, and runs with other figures of the machine.
 
 use crate::attribution::{Attribution, Row};
+use crate::transfers::Carries;
 use chipless_model::{IndexVec, KernelId, Program, QueueId, TaskId, Time};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -58,7 +59,7 @@ pub struct Critical<'r> {
 /// A kind of engine's part of the critical path.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct EngineTime {
-    /// Its queues' name without numbers: `dma.ddr`, `dpu`.
+    /// Its queues' name without numbers: `dma.ddr`, `dpu`; that of its queue where it has one only.
     pub engine: String,
     /// Time of its tasks on the path.
     pub ns: f64,
@@ -102,10 +103,23 @@ pub struct QueueTime<'r> {
 pub struct OperationTime {
     /// The operation, as lists show it.
     pub operation: String,
+    /// What its tasks carry; absent where they are no transfers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carries: Option<Carries>,
     /// Its tasks on the path.
     pub tasks: usize,
     /// Time that they took.
     pub ns: f64,
+}
+
+impl OperationTime {
+    /// What tells its tasks from others: what they carry to or from the chip, or their operation.
+    pub fn name(&self) -> &str {
+        match self.carries {
+            Some(carries) if carries != Carries::OnChipCopy => carries.name(),
+            _ => &self.operation,
+        }
+    }
 }
 
 /// What bounds the tasks of an operation.
@@ -264,6 +278,9 @@ pub fn layers<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Vec<La
     rows
 }
 
+/// Tasks and their time by queue, operation and what they carry.
+type Operations<'k> = FxHashMap<(QueueId, Cow<'k, str>, Option<Carries>), (usize, Time)>;
+
 /// The critical path, by name and by queue.
 pub fn critical<'r>(
     program: &'r Program<'_>,
@@ -271,13 +288,14 @@ pub fn critical<'r>(
     end: Time,
 ) -> Critical<'r> {
     let mut sums: IndexVec<QueueId, Time> = program.queues.iter().map(|_| Time::ZERO).collect();
-    let mut operations: FxHashMap<(QueueId, Cow<'_, str>), (usize, Time)> = FxHashMap::default();
+    let mut operations = Operations::default();
     let path = attribution.critical.iter();
     for row in path.filter_map(|task| attribution.row(*task)) {
         let (queue, took) = (program.tasks[row.task].queue, row.end - row.start);
         sums[queue] += took;
         let operation = program.kernel(row.task).operation();
-        let (tasks, time) = operations.entry((queue, operation)).or_default();
+        let carries = Carries::of(program, row.task);
+        let (tasks, time) = operations.entry((queue, operation, carries)).or_default();
         *tasks += 1;
         *time += took;
     }
@@ -302,30 +320,29 @@ pub fn critical<'r>(
 }
 
 /// What the tasks of a queue do, that with the most time first.
-fn of_queue(
-    operations: &FxHashMap<(QueueId, Cow<'_, str>), (usize, Time)>,
-    queue: QueueId,
-) -> Vec<OperationTime> {
-    let own = operations.iter().filter(|((of, _), _)| *of == queue);
+fn of_queue(operations: &Operations<'_>, queue: QueueId) -> Vec<OperationTime> {
+    let own = operations.iter().filter(|((of, ..), _)| *of == queue);
     let mut own: Vec<OperationTime> = own
-        .map(|((_, operation), (tasks, time))| OperationTime {
+        .map(|((_, operation, carries), (tasks, time))| OperationTime {
             operation: operation.to_string(),
+            carries: *carries,
             tasks: *tasks,
             ns: time.ns(),
         })
         .collect();
     own.sort_by(|a, b| {
         let longer = b.ns.total_cmp(&a.ns);
-        longer.then_with(|| a.operation.cmp(&b.operation))
+        longer.then_with(|| (&a.operation, a.carries).cmp(&(&b.operation, b.carries)))
     });
     own
 }
 
 /// The parts of the path by kind of engine, and what is between them.
 fn by_engine(program: &Program<'_>, sums: &IndexVec<QueueId, Time>, end: Time) -> Vec<EngineTime> {
+    let engines = Engines::of([program]);
     let of_queues = sums
         .iter_enumerated()
-        .map(|(queue, sum)| (engine(&program.queues[queue].name), *sum));
+        .map(|(queue, sum)| (engines.name(&program.queues[queue].name), *sum));
     let covered = sums.iter().fold(Time::ZERO, |all, sum| all + *sum);
     let between = (BETWEEN.to_owned(), end.saturating_sub(covered));
     let mut engines: Vec<(String, Time)> = Vec::new();
@@ -352,8 +369,31 @@ fn by_engine(program: &Program<'_>, sums: &IndexVec<QueueId, Time>, end: Time) -
     shown.collect()
 }
 
-/// The kind of engine behind a queue: its name without numbers.
-pub(crate) fn engine(queue: &str) -> String {
+/// The kinds of engines behind the queues of programs.
+pub(crate) struct Engines<'p>(FxHashMap<String, Option<&'p str>>);
+
+impl<'p> Engines<'p> {
+    pub(crate) fn of(programs: impl IntoIterator<Item = &'p Program<'p>>) -> Engines<'p> {
+        let mut only = FxHashMap::default();
+        let queues = programs.into_iter().flat_map(|program| &program.queues);
+        for queue in queues {
+            let known = only.entry(kind(&queue.name)).or_insert(Some(&*queue.name));
+            *known = known.filter(|name| *name == queue.name);
+        }
+        Engines(only)
+    }
+
+    /// The kind of a queue: its name without numbers, or its name where no other queue is of its kind.
+    pub(crate) fn name(&self, queue: &str) -> String {
+        let kind = kind(queue);
+        match self.0.get(&kind) {
+            Some(Some(only)) => (*only).to_owned(),
+            _ => kind,
+        }
+    }
+}
+
+fn kind(queue: &str) -> String {
     queue.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
@@ -364,6 +404,11 @@ struct Sums {
     ops: u64,
     bytes: u64,
     time: Time,
+    /// The arithmetic and the time of its first task, and whether another one does more or less.
+    first: Option<(u64, Time)>,
+    varies: bool,
+    /// Whether another one takes more or less time.
+    is_uneven: bool,
     /// Time of tasks that compute, that move bytes, and that do neither.
     compute: Time,
     memory: Time,
@@ -411,6 +456,9 @@ pub fn roofline(program: &Program<'_>, attribution: &Attribution) -> Vec<Roof> {
         sum.ops = sum.ops.saturating_add(ops);
         sum.bytes = sum.bytes.saturating_add(bytes);
         sum.time += took;
+        let (first_ops, first_took) = *sum.first.get_or_insert((ops, took));
+        sum.varies |= ops != first_ops;
+        sum.is_uneven |= took != first_took;
         if program.demands(row.task).is_empty() {
             if ops == 0 {
                 sum.latency += took;
@@ -432,20 +480,26 @@ pub fn roofline(program: &Program<'_>, attribution: &Attribution) -> Vec<Roof> {
         .collect();
     sums.sort_by(|(a, x), (b, y)| y.time.cmp(&x.time).then_with(|| a.cmp(b)));
     let per = |ops: u64, of: f64| if of > 0.0 { ops as f64 / of } else { 0.0 };
-    let roofs = sums.into_iter().map(|(operation, sum)| Roof {
-        operation: operation.into_owned(),
-        tasks: sum.tasks,
-        ops: sum.ops,
-        bytes: sum.bytes,
-        ops_per_byte: per(sum.ops, sum.bytes as f64),
-        ops_per_second: per(sum.ops, sum.time.ns() * 1e-9),
-        bound: if sum.compute >= sum.memory && sum.compute >= sum.latency && sum.ops > 0 {
-            Bound::Compute
-        } else if sum.memory > sum.latency {
-            Bound::Memory
-        } else {
-            Bound::Latency
-        },
+    let roofs = sums.into_iter().map(|(operation, sum)| {
+        // Tasks that take the same time whatever they compute have a time that is fixed.
+        let is_fixed = sum.varies && !sum.is_uneven;
+        Roof {
+            operation: operation.into_owned(),
+            tasks: sum.tasks,
+            ops: sum.ops,
+            bytes: sum.bytes,
+            ops_per_byte: per(sum.ops, sum.bytes as f64),
+            ops_per_second: per(sum.ops, sum.time.ns() * 1e-9),
+            bound: if is_fixed {
+                Bound::Latency
+            } else if sum.compute >= sum.memory && sum.compute >= sum.latency && sum.ops > 0 {
+                Bound::Compute
+            } else if sum.memory > sum.latency {
+                Bound::Memory
+            } else {
+                Bound::Latency
+            },
+        }
     });
     roofs.collect()
 }

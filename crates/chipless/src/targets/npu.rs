@@ -11,7 +11,7 @@ use crate::options::{CALIBRATION, Input, OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Source, Target};
 use chipless_device::{Block, Route};
 use chipless_model::{
-    Direction, Finding, Info, Kernel, Node, Program, Rule, Task, TaskId, Time, Value,
+    Direction, Finding, Info, Kernel, Node, Program, Rule, Task, TaskId, Time, Value, count,
 };
 use chipless_npu::generation::{Generation, Platform};
 use chipless_npu::names::{Model, Trace};
@@ -315,6 +315,7 @@ impl Document for Opened<'_> {
         }
         let names = foreign.or_else(|| self.names_note(&program));
         let notes = self.machine_note().into_iter().chain(names);
+        let notes = notes.chain(narrow_note(&program));
         Ok(Lowered {
             program,
             notes: notes.collect(),
@@ -375,6 +376,23 @@ const INT8: &str = "on chips, int8 was measured no faster (docs/npu-timing.md)";
 
 /// Of so many tasks of DPUs and SHAVEs, one may be without a name in the trace of its own compilation. In all 223 traces of programs for NPU4000 that were looked at, none is.
 const MOST_NAMELESS: usize = 20;
+
+/// What to say of transfers that take much longer than their bytes: elements of less than a byte count as numbers of 16 bits.
+fn narrow_note(program: &Program<'_>) -> Option<String> {
+    let times = |task: TaskId| {
+        let moved = program.demands(task).first()?.bytes;
+        let counted = program.counted_demands(task).next()?.bytes;
+        counted.checked_div(moved)
+    };
+    let tasks = program.tasks.indices();
+    let longer: Vec<u64> = tasks.filter_map(times).filter(|times| *times > 1).collect();
+    let most = longer.iter().max()?;
+    Some(format!(
+        "{} of elements of less than a byte (sparsity maps, 4-bit weights) are timed as up to {most} times their bytes, as in the compiler's estimates: \
+         dma.odd_element sets the bytes of such an element. --what-if dma.odd_element=0 times them by their bytes",
+        count(longer.len(), "transfer")
+    ))
+}
 
 /// What to say of names of another program: a trace of another compilation names a few tasks by chance, and those of all others would follow from them.
 fn foreign_names(program: &Program<'_>) -> Option<String> {

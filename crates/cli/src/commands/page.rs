@@ -16,7 +16,7 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 
 /// A program with more tasks is not timed again with every figure of the machine for its page.
-const RANKED: usize = 2_000;
+const RANKED: usize = 10_000;
 
 /// The second program of a page.
 #[derive(Args, Debug)]
@@ -194,9 +194,14 @@ impl Shown {
             return Err(Failure::wrong(&opened.path, text));
         }
         let timeline = outcome.timeline;
+        let mut notes = lowered.notes.clone();
         let ranking = if program.tasks.len() <= RANKED {
             retime::rank(opened, options, timeline.end)
         } else {
+            notes.push(format!(
+                "machine parameters are not ranked here, as the program has more than {RANKED} tasks: `chipless run {} --timing-only --rank` ranks them",
+                opened.path
+            ));
             Vec::new()
         };
         Ok(Shown {
@@ -206,7 +211,7 @@ impl Shown {
             estimate_ns: document.estimate_ns()?,
             findings: findings.collect(),
             facts: document.facts(program, &timeline)?,
-            notes: lowered.notes.clone(),
+            notes,
             pictures: document.pictures(),
             ranking,
             timeline,

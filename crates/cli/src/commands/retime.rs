@@ -4,6 +4,7 @@ use super::Opened;
 use crate::failure::Failure;
 use chipless::{Options, suggest};
 use chipless_model::{Program, Span, TaskId, Time};
+use chipless_report::Carries;
 use chipless_report::attribution::Attribution;
 use chipless_report::why::{self, Ranked, WhatIf};
 use chipless_sim::{Outcome, TimingOnly, Verified};
@@ -63,7 +64,8 @@ fn time(program: &Program<'_>) -> Outcome {
     chipless_sim::run(&Verified::assume(program), &mut TimingOnly)
 }
 
-/// Lets the tasks of a layer, and the transfers that data flow gives to it, take no time; or those of an operation, as lists name it.
+/// Lets the tasks of a layer, and the transfers that data flow gives to it, take no time; or those of an operation, as lists name it; or the
+/// transfers that carry one thing.
 fn remove(program: &mut Program<'_>, name: &str) -> Result<(), Failure> {
     let attribution = Attribution::of(program, &time(program).timeline);
     let tasks = |is_meant: &dyn Fn(TaskId) -> bool| -> Vec<TaskId> {
@@ -75,28 +77,49 @@ fn remove(program: &mut Program<'_>, name: &str) -> Result<(), Failure> {
         meant = tasks(&|task| program.kernel(task).operation() == name);
     }
     if meant.is_empty() {
-        let layers = why::layers(program, &attribution);
-        let operations = program.tasks.indices();
-        let operations = operations.map(|task| program.kernel(task).operation());
-        let operations: BTreeSet<String> = operations.map(Into::into).collect();
-        let hint = suggest::hint(name, operations.iter().map(String::as_str));
-        let text = if !hint.is_empty() {
-            format!("expected a layer or a kind of task of the program, found \"{name}\"{hint}")
-        } else if layers.is_empty() {
-            format!(
-                "expected a kind of task of the program, found \"{name}\". Its tasks have no layers: compile it with PERF_COUNT=YES, or pass the compiler's schedule trace with --names"
-            )
-        } else {
-            let hint = suggest::hint(name, layers.iter().map(|known| known.layer));
-            format!("expected a layer or a kind of task of the program, found \"{name}\"{hint}")
-        };
-        return Err(Failure::misuse("--what-if", text));
+        meant = tasks(&|task| Carries::of(program, task).is_some_and(|of| of.name() == name));
+    }
+    if meant.is_empty() {
+        return Err(Failure::misuse(
+            "--what-if",
+            nothing(program, &attribution, name),
+        ));
     }
     for task in meant {
         let task = &mut program.tasks[task];
         (task.fixed, task.demands) = (Time::ZERO, Span::default());
     }
     Ok(())
+}
+
+/// What to say where a program has nothing of this name: what can be left out.
+fn nothing(program: &Program<'_>, attribution: &Attribution, name: &str) -> String {
+    let tasks = program.tasks.indices();
+    let operations = tasks.clone().map(|task| program.kernel(task).operation());
+    let carried = tasks.filter_map(|task| Some(Carries::of(program, task)?.name().into()));
+    let kinds: BTreeSet<String> = operations.chain(carried).map(Into::into).collect();
+    let layers = why::layers(program, attribution);
+    let mut hint = suggest::hint(name, kinds.iter().map(String::as_str));
+    if hint.is_empty() {
+        hint = suggest::hint(name, layers.iter().map(|known| known.layer));
+    }
+    if !hint.is_empty() {
+        return format!(
+            "expected a layer or a kind of task of the program, found \"{name}\"{hint}"
+        );
+    }
+    let kinds: Vec<String> = kinds.into_iter().collect();
+    let kinds = kinds.join(", ");
+    if layers.is_empty() {
+        format!(
+            "expected a kind of task of the program, found \"{name}\". It has {kinds}. Its tasks have no layers: compile it with PERF_COUNT=YES, or pass \
+             the compiler's schedule trace with --names"
+        )
+    } else {
+        format!(
+            "expected a layer or a kind of task of the program, found \"{name}\". Its kinds of tasks are {kinds}. `chipless run FILE --timing-only` shows its layers"
+        )
+    }
 }
 
 /// Layers and operations that `--rank` leaves out, so many of each, one at a time.
@@ -111,7 +134,7 @@ pub(crate) const OF_PROGRAMS: [&str; 3] = ["tiles", "precision", "without"];
 pub(super) struct Changes {
     /// Re-run with one change of the machine or the program.
     ///
-    /// A machine parameter with a value or a factor, such as `clock.dpu=2x`; `without=NAME`: a layer, or a kind of task such as `load`, that takes no time; npu: `tiles=N` and
+    /// A machine parameter with a value or a factor, such as `clock.dpu=2x`; `without=NAME`: a layer, or a kind of task such as `spill`, that takes no time; npu: `tiles=N` and
     /// `precision=int8`, as if the compiler had been asked for that. Repeatable; each change is timed by itself, on
     /// top of those of --set. Changes of the program cannot be combined.
     #[arg(long, value_name = "KEY=VALUE")]
@@ -212,7 +235,7 @@ fn dearest(program: &Program<'_>, attribution: &Attribution, end: Time) -> Vec<S
     let mut operations: BTreeMap<String, f64> = BTreeMap::new();
     let by_queue = why::critical(program, attribution, end).by_queue;
     for of in by_queue.into_iter().flat_map(|of| of.operations) {
-        *operations.entry(of.operation).or_default() += of.ns;
+        *operations.entry(of.name().to_owned()).or_default() += of.ns;
     }
     let first = |mut parts: Vec<(String, f64)>| {
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));

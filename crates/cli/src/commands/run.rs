@@ -92,7 +92,7 @@ pub(crate) struct Arguments {
     /// Refuse numbers that rest on weaker evidence than this.
     ///
     /// `proven` by compiled programs, `documented` by the vendor, `quoted` by third parties, or `assumed`.
-    #[arg(long, value_name = "WORD", value_parser = grade, conflicts_with = "timing_only")]
+    #[arg(long, value_name = "WORD", value_parser = grade)]
     evidence: Option<Grade>,
     /// Estimate timing only; skip computing values.
     ///
@@ -194,6 +194,10 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
         pool.map_err(|error| Failure::misuse("--threads", error))?;
     }
     arguments.tables.check()?;
+    if arguments.timing_only && arguments.evidence.is_some() {
+        let expected = "expected a run with data: evidence is asked of what tasks compute, and --timing-only computes nothing. `chipless machine` grades the parameters behind times";
+        return Err(Failure::misuse("--evidence", expected));
+    }
     let mut options = arguments.options.load()?;
     options.data = Data {
         computes: !arguments.timing_only,

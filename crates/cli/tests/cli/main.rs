@@ -17,6 +17,7 @@ mod machines;
 mod neuron;
 mod npu;
 mod pages;
+mod rates;
 mod schedules;
 mod small;
 mod support;

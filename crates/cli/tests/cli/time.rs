@@ -156,10 +156,10 @@ fn a_critical_path_that_moves_is_no_change_of_its_tasks() {
         let row = layers.iter().find(|row| row["layer"] == layer);
         row.unwrap_or_else(|| panic!("{layer}: {layers:?}"))["why"].clone()
     };
-    assert_eq!(why("dma.ddr: dma"), "works longer");
+    assert_eq!(why("dma0.ddr: dma"), "works longer");
     // Convolutions take as long as before.
     assert_eq!(
-        why("dpu: conv 3x3 stride 2"),
+        why("dpu0: conv 3x3 stride 2"),
         "less of it on the critical path"
     );
     let wrong = layers

@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use syncs::Syncs;
 
-pub use time::{Contribution, MachineFigure, ProgramFact, TimeDifference, facts, time};
+pub use time::{Contribution, MachineFigure, ProgramFact, TimeDifference, changed, facts, time};
 
 /// One of two programs, and a run of it.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use super::{Changed, Difference};
 use crate::statistics::number;
-use crate::style::{Paint, bytes, clean, count};
+use crate::style::{Paint, bytes, clean, count, quantity};
 use chipless_model::Time;
 use std::fmt::Write;
 
@@ -127,15 +127,13 @@ impl Difference {
             let text = format!("{:>10}  these others together", signed(sum));
             let _ = writeln!(out, "  {}", paint.dim(text));
         }
+        list(out, paint, "notes", &time.notes, |note| {
+            clean(note).into_owned()
+        });
         list(out, paint, "machine", &time.machine, |figure| {
-            let unit = match &*figure.unit {
-                "1" | "" => String::new(),
-                unit => format!(" {unit}"),
-            };
             let said = |value: &Option<String>| {
-                value
-                    .as_ref()
-                    .map_or("none".to_owned(), |value| format!("{value}{unit}"))
+                let value = value.as_ref();
+                value.map_or("none".to_owned(), |value| quantity(value, &figure.unit))
             };
             format!(
                 "{}: {}, was {}",

@@ -3,7 +3,7 @@
 use super::Side;
 use crate::attribution::Attribution;
 use crate::info::value_text;
-use crate::why::engine;
+use crate::why::Engines;
 use chipless_model::Info;
 use chipless_model::{Program, TaskId};
 use rustc_hash::FxHashMap;
@@ -21,7 +21,10 @@ pub struct TimeDifference {
     pub layers: Vec<Contribution>,
     /// What the two files say of themselves and that differs: tiles, versions of the compiler, sizes.
     pub program: Vec<ProgramFact>,
-    /// Figures of the two machines that differ, in the order of the machine file; none where both run on the same machine.
+    /// What `run` notes of one of the programs and not of the other, after `A: ` or `B: `.
+    pub notes: Vec<String>,
+    /// Figures of the two machines that differ; none where both run on the same machine. Costs of the operations whose times change the most come first,
+    /// then others that the programs' times rest on, then the rest in the order of the machine file.
     pub machine: Vec<MachineFigure>,
 }
 
@@ -86,7 +89,9 @@ pub fn time(a: Side<'_, '_>, b: Side<'_, '_>) -> TimeDifference {
             .any(|task| side.program.layer(task).is_some())
     };
     let layered = has_layers(a) && has_layers(b);
-    let (parts_a, parts_b) = (parts(a, layered), parts(b, layered));
+    let engines = Engines::of([a.program, b.program]);
+    let engines = (!layered).then_some(&engines);
+    let (parts_a, parts_b) = (parts(a, engines), parts(b, engines));
     let mut names: Vec<&String> = parts_a.keys().chain(parts_b.keys()).collect();
     names.sort_unstable();
     names.dedup();
@@ -110,6 +115,7 @@ pub fn time(a: Side<'_, '_>, b: Side<'_, '_>) -> TimeDifference {
         latency_b_ns: b.timeline.end.ns(),
         layers,
         program: Vec::new(),
+        notes: Vec::new(),
         machine: Vec::new(),
     }
 }
@@ -146,7 +152,7 @@ fn why(a: Part, b: Part) -> &'static str {
 }
 
 /// The critical path from 0 to the latency, cut at the ends of its tasks; each part belongs to the layer of its task.
-fn parts(side: Side<'_, '_>, layered: bool) -> FxHashMap<String, Part> {
+fn parts(side: Side<'_, '_>, engines: Option<&Engines<'_>>) -> FxHashMap<String, Part> {
     let Side { program, timeline } = side;
     let attribution = Attribution::of(program, timeline);
     let mut parts: FxHashMap<String, Part> = FxHashMap::default();
@@ -164,7 +170,7 @@ fn parts(side: Side<'_, '_>, layered: bool) -> FxHashMap<String, Part> {
             row.end.ns().min(timeline.end.ns())
         };
         let part = parts
-            .entry(name(program, &attribution, layered, *task))
+            .entry(name(program, &attribution, engines, *task))
             .or_default();
         part.critical += 1;
         if end > at || last {
@@ -174,7 +180,7 @@ fn parts(side: Side<'_, '_>, layered: bool) -> FxHashMap<String, Part> {
         }
     }
     for row in &attribution.rows {
-        let name = name(program, &attribution, layered, row.task);
+        let name = name(program, &attribution, engines, row.task);
         let part = parts.entry(name).or_default();
         part.tasks += 1;
         part.busy += (row.end - row.start).ns();
@@ -183,13 +189,39 @@ fn parts(side: Side<'_, '_>, layered: bool) -> FxHashMap<String, Part> {
 }
 
 /// The part that a task belongs to: its layer where both programs name theirs, its engine and operation otherwise.
-fn name(program: &Program<'_>, attribution: &Attribution, layered: bool, task: TaskId) -> String {
-    if let Some(layer) = attribution.layer(program, task).filter(|_| layered) {
-        layer.to_owned()
-    } else {
-        let engine = engine(&program.queues[program.tasks[task].queue].name);
-        format!("{engine}: {}", program.kernel(task).operation())
+fn name(
+    program: &Program<'_>,
+    attribution: &Attribution,
+    engines: Option<&Engines<'_>>,
+    task: TaskId,
+) -> String {
+    let layer = || attribution.layer(program, task).map(str::to_owned);
+    let queue = || &program.queues[program.tasks[task].queue].name;
+    let operation = || program.kernel(task).operation();
+    match engines {
+        Some(engines) => format!("{}: {}", engines.name(queue()), operation()),
+        None => {
+            layer().unwrap_or_else(|| format!("{}: {}", Engines::of([]).name(queue()), operation()))
+        }
     }
+}
+
+/// The operations of two runs, those first whose tasks take the most time more or less.
+pub fn changed(a: Side<'_, '_>, b: Side<'_, '_>) -> Vec<String> {
+    let mut busy: FxHashMap<String, f64> = FxHashMap::default();
+    for (side, sign) in [(a, -1.0), (b, 1.0)] {
+        for (task, record) in side.timeline.tasks.iter_enumerated() {
+            let operation = side.program.kernel(task).operation();
+            *busy.entry(operation.into_owned()).or_default() +=
+                sign * (record.end.saturating_sub(record.start)).ns();
+        }
+    }
+    let mut changed: Vec<(String, f64)> = busy.into_iter().collect();
+    changed.sort_by(|x, y| y.1.abs().total_cmp(&x.1.abs()).then_with(|| x.0.cmp(&y.0)));
+    changed
+        .into_iter()
+        .map(|(operation, _)| operation)
+        .collect()
 }
 
 /// Characters of a fact beyond which it is a hash or a path, which explain no time.

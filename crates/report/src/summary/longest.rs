@@ -4,8 +4,9 @@ use super::Run;
 use crate::bars::{cut, widest};
 use crate::lanes::pieces;
 use crate::style::{Paint, clean, share};
+use crate::transfers::Carries;
 use crate::uses::Uses;
-use chipless_model::{Program, QueueId, SyncId, TaskId, Time};
+use chipless_model::{IndexVec, Program, QueueId, SyncId, TaskId, Time};
 use chipless_sim::State;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -14,6 +15,8 @@ use std::fmt::Write;
 
 /// Lines of each.
 pub(super) const LONGEST: usize = 8;
+/// Waits of engines that have less than one part in so many of the run on the critical path are not marked.
+const LEAST_ON_PATH: u64 = 20;
 /// Characters of a label at most.
 const LABEL: usize = 48;
 
@@ -23,6 +26,8 @@ struct Alike<'r> {
     first: TaskId,
     number: usize,
     operation: Cow<'r, str>,
+    /// What they carry, where they are transfers.
+    carries: Option<Carries>,
     label: &'r str,
     /// How many of them lie on the critical path.
     critical: usize,
@@ -50,6 +55,8 @@ struct Waited {
     longest: Time,
     waiter: TaskId,
     by: Option<TaskId>,
+    /// Whether it costs time: a task of the critical path is among those that waited, on an engine that the path spends some time on.
+    is_critical: bool,
 }
 
 impl<'r> Run<'r, '_> {
@@ -80,8 +87,10 @@ impl<'r> Run<'r, '_> {
                 Some(layer) => vec![layer],
                 None => pieces(label).iter().map(|(text, _)| *text).collect(),
             };
-            let what = (time, program.kernel(task).operation(), of);
+            let carries = Carries::of(program, task);
+            let what = (time, program.kernel(task).operation(), carries, of);
             let alike = alike.entry(what).or_insert_with(|| Alike {
+                carries,
                 time,
                 first: task,
                 number: 0,
@@ -129,7 +138,7 @@ impl<'r> Run<'r, '_> {
         let label = room.clamp(LABEL / 4, LABEL);
         let operations: Vec<String> = longest
             .iter()
-            .map(|alike| cut(&clean(&alike.operation), label))
+            .map(|alike| cut(&clean(&self.doing(alike)), label))
             .collect();
         let is_labelled = longest.iter().any(|alike| !alike.label.is_empty());
         let operation_column = if is_labelled {
@@ -150,11 +159,50 @@ impl<'r> Run<'r, '_> {
         }
     }
 
+    /// What such tasks do: what a transfer carries, and whether its bytes count for more than they are.
+    fn doing(&self, alike: &Alike<'_>) -> String {
+        let Some(carries) = alike.carries else {
+            return alike.operation.clone().into_owned();
+        };
+        let mut text = match carries.name() {
+            _ if carries == Carries::OnChipCopy => alike.operation.clone().into_owned(),
+            name if name == alike.operation => name.to_owned(),
+            name => format!("{} {name}", alike.operation),
+        };
+        let program = self.program;
+        let counted = program
+            .counted_demands(alike.first)
+            .map(|demand| demand.bytes);
+        let moved = program
+            .demands(alike.first)
+            .iter()
+            .map(|demand| demand.bytes);
+        let (counted, moved) = (counted.max().unwrap_or(0), moved.max().unwrap_or(0));
+        if moved > 0 && counted / moved > 1 {
+            let _ = write!(text, ", timed as {} times its bytes", counted / moved);
+        }
+        text
+    }
+
+    /// Queues that the critical path spends a part of the run on. What an engine waits for that has next to nothing to do costs nothing.
+    fn on_path(&self) -> IndexVec<QueueId, bool> {
+        let program = self.program;
+        let mut times: IndexVec<QueueId, Time> =
+            program.queues.iter().map(|_| Time::ZERO).collect();
+        let path = self.attribution.critical.iter();
+        for row in path.filter_map(|task| self.attribution.row(*task)) {
+            times[program.tasks[row.task].queue] += row.end - row.start;
+        }
+        let least = Time(self.timeline.end.0 / LEAST_ON_PATH);
+        times.into_iter().map(|time| time >= least).collect()
+    }
+
     fn waited(&self) -> Vec<Waited> {
         let Run {
             program, timeline, ..
         } = *self;
         let mut waits: BTreeMap<(QueueId, SyncId), Waited> = BTreeMap::new();
+        let on_path = self.on_path();
         for (task, record) in timeline
             .tasks
             .iter_enumerated()
@@ -173,10 +221,13 @@ impl<'r> Run<'r, '_> {
                 longest: Time::ZERO,
                 waiter: task,
                 by: None,
+                is_critical: false,
             };
             let waited = waits.entry((queue, stall.sync)).or_insert_with(none);
             waited.total += time;
             waited.times += 1;
+            let row = self.attribution.row(task);
+            waited.is_critical |= on_path[queue] && row.is_some_and(|row| row.critical);
             // Of equal ones the last.
             if time >= waited.longest {
                 (waited.longest, waited.waiter, waited.by) = (time, task, stall.by);
@@ -194,9 +245,12 @@ impl<'r> Run<'r, '_> {
             let same = alike(next) == alike(kept);
             if same {
                 kept.queues.append(&mut next.queues);
+                kept.is_critical |= next.is_critical;
             }
             same
         });
+        // What idle engines wait for costs nothing.
+        waited.sort_by_key(|w| !w.is_critical);
         waited.truncate(LONGEST);
         waited
     }
@@ -209,8 +263,7 @@ impl<'r> Run<'r, '_> {
         if waited.is_empty() {
             return;
         }
-        let note =
-            "estimated; of each queue (the mean of its units), also beside the critical path";
+        let note = "estimated, the mean of a queue's units; * is on the critical path, of an engine with 5 % of it";
         let (title, note) = (paint.strong("longest waits"), paint.dim(note));
         let _ = writeln!(out, "\n{title}  {note}");
         let queues: Vec<String> = waited
@@ -233,7 +286,8 @@ impl<'r> Run<'r, '_> {
             let sync = &program.syncs[w.sync].name;
             let _ = write!(
                 out,
-                "  {queues:names$}  {:>9}  {:>7}  for {sync:syncs$}",
+                "{} {queues:names$}  {:>9}  {:>7}  for {sync:syncs$}",
+                if w.is_critical { "*" } else { " " },
                 w.total,
                 share(w.total, timeline.end)
             );

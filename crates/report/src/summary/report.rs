@@ -8,6 +8,7 @@ use crate::findings::{FileReport, FindingReport};
 use crate::schedule_trace::Compared;
 use crate::style::{bytes, clean};
 use crate::timed_by::TimedBy;
+use crate::transfers::{Transfers, transfers};
 use crate::why::{self, Ranked, WhatIf};
 use chipless_model::{Port, Time};
 use schemars::JsonSchema;
@@ -73,6 +74,7 @@ impl Run<'_, '_> {
             layers: self.layers(),
             outside_layers: why::outside(program, &self.attribution),
             critical: why::critical(program, &self.attribution, self.timeline.end),
+            transfers: transfers(program, &self.attribution),
             roofline: why::roofline(program, &self.attribution),
             what_if: self.what_if.as_deref(),
             ranking: self.ranking.as_deref(),
@@ -175,6 +177,8 @@ pub struct RunReport<'a> {
     pub outside_layers: Vec<why::Outside>,
     /// The chain of tasks and waits that the latency is the sum of.
     pub critical: why::Critical<'a>,
+    /// What the transfers carry, what the critical path spends the most time on first; empty where there are none.
+    pub transfers: Vec<Transfers>,
     /// What bounds each operation, that with the most time first.
     pub roofline: Vec<why::Roof>,
     /// The run with other figures, each by itself, the fastest first; absent where nobody asked.

@@ -35,14 +35,19 @@ impl Run<'_, '_> {
     pub(super) fn busy_text(&self, out: &mut String, paint: Paint, width: usize) {
         let (program, timeline) = (self.program, self.timeline);
         let (busy, tasks) = (timeline.busy(program), tasks_of_queues(program));
+        let mut is_busy = vec![false; program.queues.len()];
+        for task in program.tasks.indices() {
+            is_busy[program.tasks[task].queue.index()] |= !program.kernel(task).is_latency();
+        }
         let worked = program
             .queues
             .iter_enumerated()
-            .filter(|(id, _)| tasks[id.index()] > 0);
+            .filter(|(id, _)| is_busy[id.index()]);
         let queues = worked.map(|(id, queue)| Used {
             name: &queue.name,
             share: utilization(timeline, queue.servers, busy[id]),
-            amount: busy[id].0,
+            // The mean of its units, as the share is.
+            amount: busy[id].0 / u64::from(queue.servers.max(1)),
             tasks: tasks[id.index()],
             size: u64::from(queue.servers),
         });
@@ -53,13 +58,13 @@ impl Run<'_, '_> {
             paint.dim("estimated")
         );
         let rest = |line: &Line<'_>| {
-            let servers = match line.0[0].size {
+            let units = match line.0[0].size {
                 0 | 1 => String::new(),
-                servers => format!("  of {servers} units"),
+                units => format!(", mean of {units} units"),
             };
             let time = Time(line.amount()).to_string();
-            let head = format!("{:>5.1} %{servers}  {time:>9}", line.share() * 100.0);
-            (head, line.tasks())
+            let head = format!("{:>5.1} %  {time:>9}", line.share() * 100.0);
+            (head, format!("{}{units}", line.tasks()))
         };
         lines_text(out, paint, width, &folded(queues), rest);
     }

@@ -101,9 +101,9 @@ pub struct DmaFigures {
     pub bytes_per_cycle: f64,
     /// Bytes per second of all transfers together.
     pub ddr_bytes_per_second: f64,
-    /// Bytes per second of all transfers of constants together.
+    /// Bytes per second of all transfers of constants together; 0: only those of DDR.
     pub constant_bytes_per_second: f64,
-    /// Bytes per second of all transfers from the network's inputs and to its outputs together.
+    /// Bytes per second of all transfers from the network's inputs and to its outputs together; 0: only those of DDR.
     pub host_bytes_per_second: f64,
     /// Bytes per second of one transfer from DDR to DDR.
     pub ddr_to_ddr_bytes_per_second: f64,
@@ -258,14 +258,6 @@ impl Machine {
                 "dma.ddr_to_ddr_bytes_per_second",
                 machine.dma.ddr_to_ddr_bytes_per_second,
             ),
-            (
-                "dma.constant_bytes_per_second",
-                machine.dma.constant_bytes_per_second,
-            ),
-            (
-                "dma.host_bytes_per_second",
-                machine.dma.host_bytes_per_second,
-            ),
             ("dma.path_clock", machine.dma.path_clock),
             ("shave.reference_clock", machine.shave.reference_clock),
             ("shave.vector.bits", machine.shave.vector.bits),
@@ -309,6 +301,8 @@ impl Machine {
             machine.dma.fetch,
             machine.dma.synchronise,
             machine.dma.odd_element,
+            machine.dma.constant_bytes_per_second,
+            machine.dma.host_bytes_per_second,
             machine.shave.scale,
             machine.shave.code.l1,
             machine.shave.code.l2,
@@ -322,7 +316,7 @@ impl Machine {
         .chain(machine.dpu.all());
         if let Some(value) = times.into_iter().find(|v| !(v.is_finite() && *v >= 0.0)) {
             return Err(format!(
-                "a time is {value}; it cannot be negative or infinite"
+                "a time or a bound is {value}; it cannot be negative or infinite"
             ));
         }
         Ok(machine)

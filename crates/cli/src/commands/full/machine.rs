@@ -7,7 +7,7 @@ use crate::terminal;
 use chipless::{
     Completed, Figure, OF_MESHES, TARGETS, completed, figures, nearest, suggest, unknown,
 };
-use chipless_report::{SCHEMA_VERSION, widest};
+use chipless_report::{SCHEMA_VERSION, quantity, widest};
 use chipless_schedule::emit::replay_machine;
 use chipless_schedule::machine::Machine;
 use chipless_schedule::mesh;
@@ -222,12 +222,7 @@ fn answer(
         ..
     } in &figures
     {
-        // Texts and ratios have no unit.
-        let unit = if unit == "1" {
-            String::new()
-        } else {
-            format!(" {unit}")
-        };
+        let value = quantity(value, unit);
         let grade = grade.map(|grade| format!("{}: ", grade.name()));
         let grade = grade.unwrap_or_default();
         let source = format!("{grade}{source}");
@@ -238,9 +233,7 @@ fn answer(
         } else {
             ""
         };
-        text.push_str(&format!(
-            "  {key:width$}  {value}{unit}  {built_in}{shown}\n"
-        ));
+        text.push_str(&format!("  {key:width$}  {value}  {built_in}{shown}\n"));
         above = Some(source);
     }
     terminal::print(&text)?;

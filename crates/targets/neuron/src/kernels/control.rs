@@ -85,6 +85,10 @@ impl Kernel for Start {
         "dma start".into()
     }
 
+    fn is_latency(&self) -> bool {
+        true
+    }
+
     fn accesses(&self, _: &mut dyn FnMut(Access)) {}
 
     fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {

@@ -50,6 +50,8 @@ pub(crate) enum Source {
 
 /// The operation of a transfer that brings descriptors.
 pub(crate) const FETCH: &str = "fetch";
+/// Operation of a transfer that writes registers.
+pub(crate) const REGISTER_WRITE: &str = "register write";
 /// The name of transfers that write the same number everywhere.
 pub(crate) const FILL: &str = "fill";
 
@@ -60,6 +62,11 @@ impl Kernel for Transfer<'_> {
 
     fn layer<'l>(&self, label: &'l str) -> Option<&'l str> {
         layer_of(label)
+    }
+
+    /// So do writes to the registers that start them.
+    fn brings_tasks(&self) -> bool {
+        self.name == FETCH || self.name == REGISTER_WRITE
     }
 
     fn details(&self) -> String {

@@ -7,7 +7,7 @@ mod pieces;
 mod shave;
 
 pub(crate) use constants::{Constants, Knowledge};
-pub(crate) use dma::{FETCH, FILL, Source, Transfer, list, rows_from};
+pub(crate) use dma::{FETCH, FILL, REGISTER_WRITE, Source, Transfer, list, rows_from};
 pub(crate) use dpu::{Accumulators, DpuTask, PROFILE_BYTES};
 pub(crate) use shave::{Invocation, Work};
 

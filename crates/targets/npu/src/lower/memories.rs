@@ -74,9 +74,10 @@ impl Lowering<'_, '_> {
         let whole = dma.ddr_bytes_per_second;
         let ddr = self.build.resource("ddr", whole, per_transfer);
         self.build.program.resources[ddr].off_chip = true;
-        // What is no narrower than DDR holds nothing up.
+        // A bound of all their transfers together. That of one transfer is DDR's, where some bytes count as fewer than they are: bytes that
+        // pass here count as they are, so the same bound here would hold them up. Nor may DDR's own rate say whether there is one.
         let mut narrower = |name, capacity| {
-            (capacity < whole).then(|| self.build.resource(name, capacity, per_transfer))
+            (capacity > 0.0).then(|| self.build.resource(name, capacity, capacity))
         };
         self.narrower = Narrower {
             constants: narrower("ddr.constants", dma.constant_bytes_per_second),

@@ -181,7 +181,7 @@ struct Cost {
     narrower: Option<ResourceId>,
 }
 
-/// Parts of the path from and to DDR that are narrower than DDR, where the machine has them.
+/// Bounds of some transfers beside that of DDR, where the machine has them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Narrower {
     /// Of constants.

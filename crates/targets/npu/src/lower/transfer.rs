@@ -94,7 +94,7 @@ impl<'i> Lowering<'_, 'i> {
                 destination, to, ..
             } => {
                 if let Target::Register(_) = self.image.resolve(*destination) {
-                    name = "register write";
+                    name = kernels::REGISTER_WRITE;
                     Vec::new()
                 } else {
                     self.all(*destination, place)
@@ -213,6 +213,7 @@ impl<'i> Lowering<'_, 'i> {
         if ends.iter().all(Option::is_some) {
             self.rests.on(["dma.ddr_to_ddr_bytes_per_second"]);
             let each = dma.bytes_per_cycle * self.options.machine.clock.cmx() * 1e6;
+            let each = each.min(dma.ddr_bytes_per_second);
             return (bytes as f64 * each / dma.ddr_to_ddr_bytes_per_second).round() as u64;
         }
         bytes

@@ -1,0 +1,61 @@
+//! Costs that nobody knows: a figure of the machine file whose source begins with `stand-in: ` holds their place, and the rest of the source says why.
+
+use super::{Figure, figures};
+use chipless_model::{Program, Time, count};
+use std::collections::BTreeMap;
+
+const MARK: &str = "stand-in: ";
+
+/// What to say of a program whose times rest on stand-ins: a sentence for each cost. `documented` is the machine file with its comments, `machine`
+/// what runs use: a cost that somebody has set is none.
+pub(crate) fn notes(program: &Program<'_>, documented: &str, machine: &str) -> Vec<String> {
+    if !documented.contains(MARK) {
+        return Vec::new();
+    }
+    let used = figures(machine);
+    let mut costs: BTreeMap<String, Vec<Figure>> = BTreeMap::new();
+    for figure in figures(documented) {
+        if figure.source.starts_with(MARK)
+            && let Some((cost, _)) = figure.key.rsplit_once('.')
+        {
+            costs.entry(cost.to_owned()).or_default().push(figure);
+        }
+    }
+    costs.retain(|_, parts| {
+        let is_used = |part: &Figure| program.figures.contains(&part.key);
+        let is_set = |part: &Figure| {
+            let now = used.iter().find(|figure| figure.key == part.key);
+            now.is_none_or(|figure| figure.value != part.value)
+        };
+        parts.iter().any(is_used) && !parts.iter().any(is_set)
+    });
+    let note = |(cost, parts): (String, Vec<Figure>)| {
+        let last = parts.last()?;
+        let why = last.source.strip_prefix(MARK)?;
+        let why = why.split_once(". ").map_or(why, |(first, _)| first);
+        let tasks = timed(program, &cost);
+        let tasks =
+            tasks.unwrap_or_else(|| "tasks without a cost of their own take this".to_owned());
+        Some(format!(
+            "{tasks} ({cost}), a stand-in: {why}. --set {}=VALUE ({}) changes it",
+            last.key, last.unit
+        ))
+    };
+    costs.into_iter().filter_map(note).collect()
+}
+
+/// The tasks of the operation that a cost is named after, and what each takes; `None` where it has no such name.
+fn timed(program: &Program<'_>, cost: &str) -> Option<String> {
+    let operation = cost.rsplit('.').next().unwrap_or(cost);
+    let tasks = program.tasks.indices();
+    let own = tasks.filter(|task| program.kernel(*task).operation() == operation);
+    let times: Vec<Time> = own.map(|task| program.tasks[task].fixed).collect();
+    let task = format!("{operation} task");
+    let (least, most) = (times.iter().min()?, times.iter().max()?);
+    let tasks = count(times.len(), &task);
+    Some(match times.len() {
+        1 => format!("{tasks} takes {least}"),
+        _ if least == most => format!("{tasks} take {least} each"),
+        _ => format!("{tasks} take {least} to {most}"),
+    })
+}

@@ -1,0 +1,143 @@
+//! What transfers carry: weights, activations that leave the chip and come back, inputs and outputs.
+
+use crate::attribution::Attribution;
+use chipless_model::{Access, Direction, MemoryKind, Program, Role, TaskId};
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::cmp::Reverse;
+
+/// What a transfer carries, by the buffers that it reads and writes off the chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Carries {
+    /// Results for the host.
+    Output,
+    /// What the host gives.
+    Input,
+    /// What is kept from run to run.
+    State,
+    /// Constants: weights and tables.
+    Weights,
+    /// Descriptions of tasks.
+    Descriptors,
+    /// Activations from one place off the chip to another.
+    OffChipCopy,
+    /// Activations that leave the chip and that the program reads again.
+    Spill,
+    /// Activations that come back.
+    Reload,
+    /// Bytes from one place on the chip to another.
+    OnChipCopy,
+}
+
+impl Carries {
+    /// As printed, and as `--what-if without=` takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Carries::Output => "output",
+            Carries::Input => "input",
+            Carries::State => "state",
+            Carries::Weights => "weights",
+            Carries::Descriptors => "descriptors",
+            Carries::OffChipCopy => "off-chip-copy",
+            Carries::Spill => "spill",
+            Carries::Reload => "reload",
+            Carries::OnChipCopy => "on-chip-copy",
+        }
+    }
+
+    /// What that is, where the name does not say it.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Carries::Output => "to the host",
+            Carries::Input => "from the host",
+            Carries::State => "kept from run to run",
+            Carries::Weights => "and tables, constants of any kind",
+            Carries::Descriptors => "of tasks, and writes of registers",
+            Carries::OffChipCopy => "activations, within off-chip memory",
+            Carries::Spill => "activations, to off-chip memory",
+            Carries::Reload => "activations, from off-chip memory",
+            Carries::OnChipCopy => "between on-chip memories",
+        }
+    }
+
+    /// What a task carries; `None` where it is no transfer.
+    pub fn of(program: &Program<'_>, task: TaskId) -> Option<Carries> {
+        if program.demands(task).is_empty() {
+            return None;
+        }
+        let kernel = program.kernel(task);
+        if kernel.brings_tasks() {
+            return Some(Carries::Descriptors);
+        }
+        let (mut read, mut written) = (None, None);
+        kernel.accesses(&mut |access| {
+            let buffer = &program.buffers[access.buffer];
+            let kind = program.memories[buffer.memory].kind;
+            let is_off_chip = matches!(kind, MemoryKind::Dram | MemoryKind::Hbm);
+            if is_off_chip && access.tensor != Access::DESCRIPTION {
+                let role = match access.direction {
+                    Direction::Read => &mut read,
+                    Direction::Write => &mut written,
+                };
+                role.get_or_insert(buffer.role);
+            }
+        });
+        Some(match (read, written) {
+            (_, Some(Role::Output)) => Carries::Output,
+            (Some(Role::Input), _) => Carries::Input,
+            (Some(Role::State), _) | (_, Some(Role::State)) => Carries::State,
+            (Some(Role::Constant), _) => Carries::Weights,
+            (Some(_), Some(_)) => Carries::OffChipCopy,
+            (None, Some(_)) => Carries::Spill,
+            (Some(_), None) => Carries::Reload,
+            (None, None) => Carries::OnChipCopy,
+        })
+    }
+}
+
+/// The transfers that carry one thing.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct Transfers {
+    /// What they carry.
+    pub carries: Carries,
+    /// How many ran.
+    pub transfers: usize,
+    /// Bytes that they moved, each counted once.
+    pub bytes: u64,
+    /// Time that they took, added up.
+    pub busy_ns: f64,
+    /// Of that, on the critical path.
+    pub critical_ns: f64,
+}
+
+/// The transfers of a run by what they carry, those with the most time on the critical path first; empty where there are none.
+pub fn transfers(program: &Program<'_>, attribution: &Attribution) -> Vec<Transfers> {
+    let mut of: FxHashMap<Carries, Transfers> = FxHashMap::default();
+    for row in &attribution.rows {
+        let Some(carries) = Carries::of(program, row.task) else {
+            continue;
+        };
+        let sum = of.entry(carries).or_insert(Transfers {
+            carries,
+            transfers: 0,
+            bytes: 0,
+            busy_ns: 0.0,
+            critical_ns: 0.0,
+        });
+        let took = (row.end - row.start).ns();
+        let demands = program.demands(row.task).iter();
+        sum.transfers += 1;
+        sum.bytes =
+            (sum.bytes).saturating_add(demands.map(|demand| demand.bytes).max().unwrap_or(0));
+        sum.busy_ns += took;
+        sum.critical_ns += if row.critical { took } else { 0.0 };
+    }
+    let mut found: Vec<Transfers> = of.into_values().collect();
+    found.sort_by(|a, b| {
+        let longer = b.critical_ns.total_cmp(&a.critical_ns);
+        longer.then_with(|| (Reverse(a.bytes), a.carries).cmp(&(Reverse(b.bytes), b.carries)))
+    });
+    found
+}
