@@ -9,7 +9,14 @@ const MARK: &str = "stand-in: ";
 /// What to say of a program whose times rest on stand-ins: a sentence for each cost. `documented` is the machine file with its comments, `machine`
 /// what runs use: a cost that somebody has set is none.
 pub(crate) fn notes(program: &Program<'_>, documented: &str, machine: &str) -> Vec<String> {
-    if !documented.contains(MARK) {
+    // Most programs use none, which needs no reading of the whole file.
+    let mut names = marked(documented);
+    if !names.any(|name| {
+        program
+            .figures
+            .iter()
+            .any(|key| key.split('.').any(|part| part == name))
+    }) {
         return Vec::new();
     }
     let used = figures(machine);
@@ -42,6 +49,17 @@ pub(crate) fn notes(program: &Program<'_>, documented: &str, machine: &str) -> V
         ))
     };
     costs.into_iter().filter_map(note).collect()
+}
+
+/// Names in a machine file whose sources have the mark: behind them, or in the lines above.
+fn marked(documented: &str) -> impl Iterator<Item = &str> {
+    let mut is_marked = false;
+    documented.lines().filter_map(move |line| {
+        is_marked |= line.contains(MARK);
+        let (name, _) = line.split_once('=')?;
+        let is_name = !line.trim_start().starts_with('#');
+        (is_name && std::mem::take(&mut is_marked)).then(|| name.trim())
+    })
 }
 
 /// The tasks of the operation that a cost is named after, and what each takes; `None` where it has no such name.
