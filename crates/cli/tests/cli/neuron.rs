@@ -103,7 +103,9 @@ fn advice_shows_the_line_that_it_changes() {
     let (_, said, _) = run(&["check", &path]);
     assert!(
         said.contains(&format!("p.asm:{line}:1"))
-            && said.contains("--- sg00.act[0] is what the help changes")
+            && said.contains(
+                "--- sg00.act[0] has no waits of its own and gives no signal (the help changes it)"
+            )
             && said.contains("help: Let sg00.act[0] wait for sg00 $S[6] ≥ 1."),
         "{said}"
     );
