@@ -421,7 +421,7 @@ fn after(program: &Program<'_>, raises: &[Raise], giver: TaskId, taker: TaskId) 
         let mut known = waiting(program, taker, raise.sync);
         known.truncate(AHEAD);
         if !raise.is_awaited {
-            // Another one that the task waits for may be the one that waits for too little.
+            // A task that it waits for may be the one that waits for too little.
             let waits = |of: &TaskId| program.waits(*of).iter().any(|of| of.sync == raise.sync);
             let others = program.tasks.indices().filter(waits);
             let others: Vec<TaskId> = others.filter(|of| !known.contains(of)).collect();
