@@ -266,7 +266,8 @@ impl<'n> Chosen<'n> {
             .and_then(|rest| rest.rsplit_once('['))
             .and_then(|(queue, index)| Some((queue, range(index)?)));
         let is_pattern = |text: &str| text.contains(['*', '?']);
-        if !is_pattern(name) && indexed.as_ref().is_none_or(|(_, r)| r.start() == r.end()) {
+        let is_range = indexed.is_some() && name.contains("..");
+        if !is_pattern(name) && !is_range {
             let task = &program.tasks[task_named(opened, program, name)?];
             return Ok(Chosen::Queues(vec![task.queue], task.index..=task.index));
         }

@@ -83,7 +83,7 @@ fn advice_shows_the_line_that_it_changes() {
     assert_eq!(status, 1, "{said}");
     let race = said.split("\n\n").next().unwrap();
     assert!(
-        race.contains("--- sg00.dve[0] has no waits beyond its queue order; signals sg00 $S[6]")
+        race.contains("--- sg00.dve[0] has no waits of its own; signals sg00 $S[6]")
             && race.contains("^ sg00.qSPDynamicHW[0] waits for sg00.qSPDynamicHW[0] started (by sg00.sp[0]); signals sg00 $S[8]")
             && race.contains("help: Let sg00.dve[0] wait for sg00 $S[8] ≥ 16."),
         "{said}"
@@ -202,7 +202,7 @@ fn a_race_is_found_from_its_finding_to_its_numbers() {
     let whole = done(&["list", &racy, "sg00.pe[0]"]);
     assert_eq!(done(&["list", &racy, "pe[0]"]), whole);
     assert_eq!(done(&["list", &racy, "pe[0..0]"]), whole);
-    assert_eq!(done(&["list", &racy, "p?[0..0]"]).matches("[0]").count(), 2);
+    assert_eq!(done(&["list", &racy, "p?[0..0]"]), whole);
     let weights = done(&["list", &racy, "ldweights"]);
     assert_eq!(weights.matches("LDWEIGHTS").count(), 8, "{weights}");
     let (_, _, said) = run(&["list", &racy, "pe[99]"]);
