@@ -29,6 +29,8 @@ class Finding:
     """Other places that take part: ``location`` and ``message``."""
     hint: str = ""
     """How to mend it."""
+    alike: list[str] = field(default_factory=list)
+    """The findings of the same cause that this one stands for, each in a sentence."""
 
     def __str__(self) -> str:
         item = self.location.get("item") or self.location.get("part") or ""
@@ -47,6 +49,7 @@ def findings_of(text: str) -> list[Finding]:
             location=one["location"],
             related=one["related"],
             hint=one["hint"],
+            alike=one["alike"],
         )
         for one in json.loads(text)
     ]

@@ -4,7 +4,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::file::OpenDocument;
 use crate::machine::{Figure, figures};
 use crate::target::Lowered;
-use crate::values::values;
+use crate::values::{Inputs, values};
 use chipless_report::diff::{self, Difference, MachineFigure, Side};
 use chipless_sim::{Timeline, TimingOnly, Verified};
 
@@ -13,7 +13,7 @@ use chipless_sim::{Timeline, TimingOnly, Verified};
 pub struct Wanted {
     /// Why the one takes longer, layer by layer.
     pub time: bool,
-    /// The first task that writes other numbers, on inputs drawn from this seed.
+    /// The first task that writes other numbers, on the first document's [arrays](crate::Data::arrays) and on inputs drawn from this seed.
     pub values: Option<u64>,
 }
 
@@ -72,7 +72,8 @@ fn programs(
         difference.time = Some(time);
     }
     if let Some(seed) = wanted.values {
-        difference.values = Some(values(side_a, side_b, &pairs, seed, a.limits())?);
+        let inputs = Inputs::of(a, &of_a.program, seed)?;
+        difference.values = Some(values(side_a, side_b, &pairs, &inputs)?);
     }
     Ok(difference)
 }

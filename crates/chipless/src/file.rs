@@ -114,7 +114,10 @@ fn unknown(name: &str, bytes: &[u8]) -> Finding {
     let is_assembler = Path::new(name).extension().is_some_and(|e| e == "asm");
     if is_assembler && std::str::from_utf8(bytes).is_ok() {
         let packed = Path::new(name).with_extension("neff");
-        let advice = format!("Pack it first: `chipless pack {name} {}`", packed.display());
+        let advice = format!(
+            "Pack it first: `chipless pack {name} -o {}`",
+            packed.display()
+        );
         return of(not_compiled("assembler text of a NEFF")).hint(advice);
     }
     match foreign::kind(bytes) {
@@ -221,6 +224,11 @@ impl OpenDocument<'_> {
     /// The file, as the user named it.
     pub fn name(&self) -> &str {
         self.name
+    }
+
+    /// The options that it was opened with.
+    pub(crate) fn options(&self) -> &Options {
+        self.options
     }
 
     /// The limits that it is held to.

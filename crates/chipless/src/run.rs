@@ -6,7 +6,7 @@ use crate::random;
 use crate::target::Lowered;
 use chipless_model::{
     Access, BufferId, Direction, Finding, Grade, NoRoom, Node, Place, Port, Program, Storage,
-    TaskId, count, zeroed,
+    TaskId, count, suggest, zeroed,
 };
 use chipless_report::attribution::Attribution;
 use chipless_report::summary::{Output, Run};
@@ -20,6 +20,43 @@ use std::ops::Range;
 pub trait Give<'b>: Fn(usize, &Port, u64) -> Result<Option<Cow<'b, [u8]>>, Failure> {}
 
 impl<'b, F: Fn(usize, &Port, u64) -> Result<Option<Cow<'b, [u8]>>, Failure>> Give<'b> for F {}
+
+/// The port and the file of an option `NAME=FILE`. Both may contain `=`, so every one of them is tried.
+///
+/// # Errors
+/// A name of none of the ports; no `=`.
+pub fn input_named<'o>(
+    program: &str,
+    ports: &[Port],
+    option: &'o str,
+) -> Result<(usize, &'o str), Failure> {
+    let splits = option
+        .match_indices('=')
+        .map(|(at, _)| (&option[..at], &option[at + 1..]));
+    let known = splits
+        .clone()
+        .find_map(|(name, path)| Some((Port::position(ports, name)?, path)));
+    known.ok_or_else(|| {
+        let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
+        if let Some((name, _)) = splits.clone().next() {
+            let hint = suggest::hint(name, names.iter().copied());
+            let listed = match &*names {
+                [] => "there are none".to_owned(),
+                names => names.join(", "),
+            };
+            let text =
+                format_args!("expected the name of an input ({listed}), found \"{name}\"{hint}");
+            return Failure::misuse(program, text);
+        }
+        let hint = match &*names {
+            [] => "; the program has no inputs".to_owned(),
+            [only] => format!("; did you mean \"{only}={option}\"?"),
+            several => format!("; the inputs are {}", several.join(", ")),
+        };
+        let text = format_args!("expected NAME=FILE.npy, found \"{option}\"{hint}");
+        Failure::misuse("--input", text)
+    })
+}
 
 /// Puts the data of every input into its buffer. Returns the names of the inputs whose data are random.
 ///

@@ -1,7 +1,10 @@
 //! Two programs on the same inputs: where their numbers first differ.
 
 use crate::failure::Failure;
-use crate::run::{fill, no_room, output, stopped};
+use crate::file::OpenDocument;
+use crate::npy;
+use crate::options::Input;
+use crate::run::{fill, input_named, no_room, output, stopped};
 use chipless_kernels::cast::decode_f64;
 use chipless_model::{
     Access, Direction, ElementType, IndexVec, Kind, Limits, Port, Program, Storage, TaskId,
@@ -10,9 +13,54 @@ use chipless_report::diff::{FirstDifference, Side, Values};
 use chipless_report::{Comparison, Reference, Tolerance, difference};
 use chipless_sim::{Functional, Verified};
 use rustc_hash::FxHasher;
+use std::borrow::Cow;
 use std::hash::Hasher as _;
 
-/// Executes two programs on the same random inputs and finds the first pair of tasks that write other numbers, in the first program's order.
+/// What both programs compute with.
+pub(crate) struct Inputs<'i> {
+    seed: u64,
+    /// Files of some inputs, by the number of the input.
+    given: Vec<(usize, Input)>,
+    limits: &'i Limits,
+}
+
+impl<'i> Inputs<'i> {
+    /// The arrays of a document's options, for inputs of its program, and random data of this seed for the others.
+    pub(crate) fn of(
+        document: &'i OpenDocument<'_>,
+        program: &Program<'_>,
+        seed: u64,
+    ) -> Result<Inputs<'i>, Failure> {
+        let options = document.options();
+        let mut given: Vec<(usize, Input)> = Vec::new();
+        for option in &options.data.arrays {
+            let ports = &program.interface.inputs;
+            let (port, path) = input_named(document.name(), ports, option)?;
+            if given.iter().any(|(known, _)| *known == port) {
+                let name = &ports[port].name;
+                let text = format!("expected one file for input \"{name}\", found another: {path}");
+                return Err(Failure::misuse(document.name(), text));
+            }
+            given.push((port, options.open(path)?));
+        }
+        Ok(Inputs {
+            seed,
+            given,
+            limits: document.limits(),
+        })
+    }
+
+    fn read(&self, index: usize, port: &Port) -> Result<Option<Cow<'_, [u8]>>, Failure> {
+        let Some((_, file)) = self.given.iter().find(|(known, _)| *known == index) else {
+            return Ok(None);
+        };
+        let refused =
+            |error| Failure::misuse(&file.name, format_args!("input \"{}\": {error}", port.name));
+        npy::read_port(&file.bytes, port).map(Some).map_err(refused)
+    }
+}
+
+/// Executes two programs on the same inputs and finds the first pair of tasks that write other numbers, in the first program's order.
 ///
 /// # Errors
 /// Inputs that differ, buffers beyond the limit, faults.
@@ -20,8 +68,7 @@ pub(crate) fn values(
     a: Side<'_, '_>,
     b: Side<'_, '_>,
     pairs: &[(TaskId, TaskId)],
-    seed: u64,
-    limits: &Limits,
+    inputs: &Inputs<'_>,
 ) -> Result<Values, Failure> {
     let said = |program: &Program<'_>| {
         let inputs = program.interface.inputs.iter();
@@ -34,8 +81,8 @@ pub(crate) fn values(
         return Err(Failure::unsupported(text));
     }
     let (done_a, done_b) = (
-        Written::of(a.program, seed, limits)?,
-        Written::of(b.program, seed, limits)?,
+        Written::of(a.program, inputs)?,
+        Written::of(b.program, inputs)?,
     );
     let mut partner: IndexVec<TaskId, Option<TaskId>> =
         a.program.tasks.iter().map(|_| None).collect();
@@ -50,7 +97,7 @@ pub(crate) fn values(
             let (of_x, of_y) = (done_a.tasks[*x], done_b.tasks[*y]);
             of_x.size == of_y.size && of_x.numbers != of_y.numbers
         });
-    let first = first.map(|(x, y)| first_difference(a.program, b.program, (x, y), seed, limits));
+    let first = first.map(|(x, y)| first_difference(a.program, b.program, (x, y), inputs));
     Ok(Values {
         first: first.transpose()?,
         outputs: outputs((a.program, &done_a), (b.program, &done_b)),
@@ -62,11 +109,10 @@ fn first_difference(
     a: &Program<'_>,
     b: &Program<'_>,
     (x, y): (TaskId, TaskId),
-    seed: u64,
-    limits: &Limits,
+    inputs: &Inputs<'_>,
 ) -> Result<FirstDifference, Failure> {
-    let left = numbers(a, x, seed, limits)?;
-    let right = numbers(b, y, seed, limits)?;
+    let left = numbers(a, x, inputs)?;
+    let right = numbers(b, y, inputs)?;
     let differing = left.iter().zip(&right).find(|((_, l), (_, r))| l != r);
     let buffer = differing.or(left.iter().zip(&right).next());
     let largest = |l: &[f64], r: &[f64]| {
@@ -116,12 +162,12 @@ fn outputs(
 /// Runs a program and shows the storage after each task; gives it as it is in the end.
 fn execute(
     program: &Program<'_>,
-    seed: u64,
-    limits: &Limits,
+    inputs: &Inputs<'_>,
     mut see: impl FnMut(TaskId, &Storage<'_>),
 ) -> Result<Vec<Vec<u8>>, Failure> {
-    let mut storage = Storage::new(&program.buffers, limits).map_err(no_room)?;
-    fill(program, |_, _, _| Ok(None), seed, &mut storage)?;
+    let mut storage = Storage::new(&program.buffers, inputs.limits).map_err(no_room)?;
+    let data = |index, port: &Port, _| inputs.read(index, port);
+    fill(program, data, inputs.seed, &mut storage)?;
     let mut observe = |task: TaskId, storage: &Storage<'_>| see(task, storage);
     let outcome = chipless_sim::run(
         &Verified::assume(program),
@@ -157,10 +203,10 @@ struct OfTask {
 }
 
 impl Written {
-    fn of(program: &Program<'_>, seed: u64, limits: &Limits) -> Result<Written, Failure> {
+    fn of(program: &Program<'_>, inputs: &Inputs<'_>) -> Result<Written, Failure> {
         let mut tasks: IndexVec<TaskId, OfTask> =
             program.tasks.iter().map(|_| OfTask::default()).collect();
-        let outputs = execute(program, seed, limits, |task, storage| {
+        let outputs = execute(program, inputs, |task, storage| {
             let (mut size, mut numbers) = (FxHasher::default(), FxHasher::default());
             writes(program, task, &mut |access, element| {
                 let bytes: Vec<u8> = runs(access, storage).flatten().copied().collect();
@@ -221,11 +267,10 @@ fn decoded(element: ElementType, bytes: &[u8]) -> Option<Vec<f64>> {
 fn numbers(
     program: &Program<'_>,
     wanted: TaskId,
-    seed: u64,
-    limits: &Limits,
+    inputs: &Inputs<'_>,
 ) -> Result<Vec<(String, Vec<f64>)>, Failure> {
     let mut found = Vec::new();
-    execute(program, seed, limits, |task, storage| {
+    execute(program, inputs, |task, storage| {
         if task != wanted {
             return;
         }

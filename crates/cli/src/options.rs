@@ -3,7 +3,7 @@
 use crate::commands::{full, retime::OF_PROGRAMS};
 use crate::failure::Failure;
 use chipless::disk::Disk;
-use chipless::{OptionKind, OptionSpec, Options, TARGETS, suggest};
+use chipless::{Data, OptionKind, OptionSpec, Options, TARGETS, suggest};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -22,6 +22,31 @@ impl TargetOptions {
         }
         full::take_mesh(&mut options)?;
         Ok(options)
+    }
+}
+
+/// The data that a program computes with.
+#[derive(clap::Args, Debug)]
+pub(crate) struct InputOptions {
+    /// Input data: NAME=FILE.npy, repeatable.
+    ///
+    /// `chipless info` lists the names. An input that you do not pass is filled with seeded random data.
+    #[arg(long = "input", value_name = "NAME=FILE.npy")]
+    pub(crate) inputs: Vec<String>,
+    /// Seed of the random data.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+impl InputOptions {
+    /// For targets whose programs depend on their inputs.
+    pub(crate) fn data(&self, computes: bool) -> Data {
+        Data {
+            computes,
+            arrays: self.inputs.clone(),
+            seed: self.seed,
+            ..Data::default()
+        }
     }
 }
 

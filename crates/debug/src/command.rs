@@ -195,14 +195,14 @@ const COMMANDS: &[Spec] = &[
         name: "writer",
         short: &[],
         arguments: "RANGE",
-        help: "Show the tasks that wrote the current values of these bytes",
+        help: "Show the tasks that wrote the current values of these bytes; BUFFER+OFFSET is one element",
         run: inspect::writer,
     },
     Spec {
         name: "readers",
         short: &[],
         arguments: "RANGE",
-        help: "Show the tasks that read the current values of these bytes",
+        help: "Show the tasks that read the current values of these bytes; BUFFER+OFFSET is one element",
         run: inspect::readers,
     },
     Spec {

@@ -149,19 +149,13 @@ impl Names {
         }
     }
 
-    /// The task of a name. The parts of its queue's name before a dot may be left out where that leaves one queue.
+    /// The task of a name, as [`Program::task_named`] has it.
     pub(crate) fn task(&self, program: &Program<'_>, name: &str) -> Option<TaskId> {
-        self.tasks.get(name).copied().or_else(|| {
-            let (queue, index) = name.split_at(name.find('[')?);
-            let is_meant = |name: &&str| ends(name).any(|end| end == queue);
-            let mut queues = program.queues.iter().map(|queue| &*queue.name);
-            let one = queues.find(is_meant)?;
-            let task = || self.tasks.get(&format!("{one}{index}")).copied();
-            (!queues.any(|name| is_meant(&name))).then(task)?
-        })
+        let known = self.tasks.get(name).copied();
+        known.or_else(|| program.task_named(name))
     }
 
-    /// The same of what is in memory, at the start of a text; see [`task`](Names::task).
+    /// What is in memory, at the start of a text. The parts of a name before a dot may be left out where that leaves one.
     fn short<'t>(&self, program: &Program<'_>, text: &'t str) -> Option<(Place, &'t str)> {
         let fits = |(name, named): &(String, Named)| {
             let rest = ends(name)
@@ -330,6 +324,15 @@ fn range<'t>(program: &Program<'_>, named: Named, rest: &'t str) -> Option<(Plac
     (low < high && high <= size).then_some((Place::Range { buffer, low, high }, rest))
 }
 
+/// Whether a place of a buffer is written as `BUFFER+OFFSET`, without an end.
+pub(crate) fn is_open(place: &Place, text: &str) -> bool {
+    let offset = text
+        .trim()
+        .rsplit_once('+')
+        .and_then(|(_, text)| number(text));
+    matches!((place, offset), (Place::Range { low, .. }, Some((offset, ""))) if *low == offset)
+}
+
 /// A whole number in decimal or, behind `0x`, hexadecimal digits.
 fn number(text: &str) -> Option<(u64, &str)> {
     let (digits, radix) = match text.strip_prefix("0x") {
@@ -383,18 +386,23 @@ pub(crate) fn port<'p>(program: &'p Program<'_>, output: bool, index: usize) -> 
     }
 }
 
-/// Whether a place is a task's own description, which stands in memory, and none of its tensors.
-pub(crate) fn is_description(program: &Program<'_>, place: &Place) -> bool {
+/// What an access of a task is to its operation, where the task knows it, and whether it is the task's own description, which stands in memory.
+pub(crate) fn role(program: &Program<'_>, place: &Place) -> Option<(&'static str, bool)> {
     let Place::Access {
         task,
         direction,
         index,
     } = place
     else {
-        return false;
+        return None;
     };
-    let access = accesses(program, *task, *direction).into_iter().nth(*index);
-    access.is_some_and(|access| access.tensor == Access::DESCRIPTION)
+    let mut found = Vec::new();
+    program.kernel(*task).roles(&mut |access, role| {
+        if access.direction == *direction {
+            found.push((role, access.tensor == Access::DESCRIPTION));
+        }
+    });
+    found.get(*index).copied()
 }
 
 /// Where a place is at present, and how it is read.

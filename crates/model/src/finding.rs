@@ -272,6 +272,8 @@ pub struct Finding {
     pub related: Vec<(Place, String)>,
     /// What to do, where it can be said better than the rule's remedy.
     pub hint: Option<String>,
+    /// The findings of the same cause that this one stands for, each in a sentence.
+    pub alike: Vec<String>,
 }
 
 impl Rule {
@@ -284,6 +286,7 @@ impl Rule {
             place,
             related: Vec::new(),
             hint: None,
+            alike: Vec::new(),
         }
     }
 }

@@ -39,6 +39,18 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
     /// Every byte that the task may touch. The engine checks that each access fits its buffer before it executes the task.
     fn accesses(&self, visit: &mut dyn FnMut(Access));
 
+    /// The same accesses in the same order, each with what it is to the operation, where the kernel knows that (`weights`, `weight table`), or
+    /// an empty text. Whoever lists the task asks for it.
+    fn roles(&self, visit: &mut dyn FnMut(Access, &'static str)) {
+        self.accesses(&mut |access| {
+            let role = match access.tensor {
+                Access::DESCRIPTION => "descriptor",
+                _ => "",
+            };
+            visit(access, role);
+        });
+    }
+
     /// The same bytes as [`accesses`](Kernel::accesses) names, where patterns may count logical addresses of a swizzled tensor: fewer patterns.
     fn swizzled_accesses(&self, visit: &mut dyn FnMut(Access, Swizzle)) {
         self.accesses(&mut |access| visit(access, Swizzle::OFF));

@@ -347,10 +347,24 @@ impl<'a> Program<'a> {
         self.kernel(task).layer(self.tasks[task].label.as_deref()?)
     }
 
-    /// The task of this [name](Program::task_name).
+    /// The queue of this name. The parts of a name before a dot may be left out where that leaves one queue: `pe` for `sg00.pe`.
+    pub fn queue_named(&self, name: &str) -> Option<QueueId> {
+        if let Some(queue) = self.queues.position(|queue| queue.name == name) {
+            return Some(queue);
+        }
+        let is_end = |whole: &str| {
+            let rest = whole.strip_suffix(name);
+            !name.is_empty() && rest.is_some_and(|rest| rest.ends_with('.'))
+        };
+        let mut meant = self.queues.iter_enumerated();
+        let (queue, _) = meant.find(|(_, queue)| is_end(&queue.name))?;
+        (!meant.any(|(_, queue)| is_end(&queue.name))).then_some(queue)
+    }
+
+    /// The task of this [name](Program::task_name), in which its queue may be named as in [`queue_named`](Program::queue_named).
     pub fn task_named(&self, name: &str) -> Option<TaskId> {
-        let (queue, index) = name.strip_suffix(']')?.split_once('[')?;
-        let queue = self.queues.position(|q| q.name == queue)?;
+        let (queue, index) = name.strip_suffix(']')?.rsplit_once('[')?;
+        let queue = self.queue_named(queue)?;
         let index: u32 = index.parse().ok()?;
         self.tasks
             .position(|t| t.queue == queue && t.index == index)

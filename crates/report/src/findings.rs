@@ -47,7 +47,7 @@ impl<'a> Checked<'a> {
     }
 
     /// The findings as people read them: grouped by code, the most severe first, otherwise in the order in which they
-    /// were found. `all` shows every one instead of five of each code, `verbose` the bytes of tasks too.
+    /// were found. `all` shows every one instead of five of each code, and those that one stands for; `verbose` the bytes of tasks too.
     pub fn text(&self, paint: Paint, all: bool, verbose: bool) -> String {
         let mut codes: Vec<(Severity, &str)> = Vec::new();
         for finding in self.findings {
@@ -71,6 +71,11 @@ impl<'a> Checked<'a> {
                 match picture {
                     Some(picture) => out.push_str(&picture),
                     None => self.one(&mut out, paint, finding, &texts, verbose),
+                }
+                if all {
+                    for message in &finding.alike {
+                        let _ = writeln!(out, "   {} {}", paint.frame("+"), clean(message));
+                    }
                 }
                 out.push('\n');
             }
@@ -427,6 +432,8 @@ pub struct FindingReport<'a> {
     pub related: Vec<RelatedReport<'a>>,
     /// What to do, where there is something better to say than the rule's own remedy; otherwise that.
     pub hint: &'a str,
+    /// The findings of the same cause that this one stands for, each in a sentence: at most 1000 of them.
+    pub alike: &'a [String],
 }
 
 /// A place in the file.
@@ -493,6 +500,7 @@ impl<'a> FindingReport<'a> {
                 })
                 .collect(),
             hint: help(finding),
+            alike: &finding.alike,
         }
     }
 }

@@ -109,8 +109,8 @@ impl<'p, 'a> Lister<'p, 'a> {
                 use_text(number)
             );
         }
-        kernel.accesses(&mut |access| {
-            let _ = writeln!(out, "      {}", self.access(&access));
+        kernel.roles(&mut |access, role| {
+            let _ = writeln!(out, "      {}", self.access(&access, role));
         });
         for (i, signal) in program.signals(task).iter().enumerate() {
             let _ = writeln!(
@@ -121,7 +121,7 @@ impl<'p, 'a> Lister<'p, 'a> {
         }
     }
 
-    fn access(&self, access: &Access) -> String {
+    fn access(&self, access: &Access, role: &str) -> String {
         let direction = match access.direction {
             Direction::Read => "r",
             Direction::Write => "w",
@@ -130,8 +130,9 @@ impl<'p, 'a> Lister<'p, 'a> {
             Certainty::Exact => "",
             Certainty::May => "  at most, data decides",
         };
+        let space = if role.is_empty() { "" } else { "  " };
         format!(
-            "{direction} {}{}{may}",
+            "{direction} {}{}{may}{space}{role}",
             clean(&self.program.buffers[access.buffer].name),
             pattern(&access.pattern)
         )
@@ -190,7 +191,7 @@ impl<'p, 'a> Lister<'p, 'a> {
         let t = &program.tasks[task];
         let kernel = program.kernel(task);
         let mut accesses = Vec::new();
-        kernel.accesses(&mut |access| accesses.push(self.access_report(&access)));
+        kernel.roles(&mut |access, role| accesses.push(self.access_report(&access, role)));
         let position = program.place(task).position;
         let layer = self.layer(task);
         TaskReport {
@@ -228,7 +229,7 @@ impl<'p, 'a> Lister<'p, 'a> {
         }
     }
 
-    fn access_report(&self, access: &Access) -> AccessReport<'_> {
+    fn access_report(&self, access: &Access, role: &'static str) -> AccessReport<'_> {
         let loops = access.pattern.loops.iter();
         AccessReport {
             direction: match access.direction {
@@ -245,6 +246,7 @@ impl<'p, 'a> Lister<'p, 'a> {
                 })
                 .collect(),
             exact: access.certainty == Certainty::Exact,
+            role,
         }
     }
 
@@ -400,6 +402,8 @@ pub struct AccessReport<'a> {
     pub loops: Vec<LoopReport>,
     /// Exactly these bytes; otherwise a subset that data decides.
     pub exact: bool,
+    /// What they are to the operation, where that is known: `weights`, `weight table`; otherwise empty.
+    pub role: &'static str,
 }
 
 /// A loop of an access.

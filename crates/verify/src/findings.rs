@@ -3,8 +3,10 @@
 use chipless_model::{Finding, Rule};
 use std::collections::BTreeMap;
 
-/// Findings of one rule that are kept when their causes differ; the rest is counted.
+/// Findings of one rule that are kept when their causes differ; the rest is told in a sentence each.
 const KEPT: usize = 20;
+/// Findings that one finding stands for and tells of, at most; the rest is counted.
+const ALIKE: usize = 1000;
 
 /// Collects findings.
 #[derive(Debug, Default)]
@@ -23,37 +25,64 @@ pub(crate) struct Findings {
 pub(crate) type Cause = (u32, u32, u32);
 
 impl Findings {
-    /// Adds a finding, or counts it as one more of its cause.
+    /// Adds a finding, or tells of it as one more of its cause.
     pub(crate) fn add(
         &mut self,
         rule: &'static Rule,
         cause: Cause,
         finding: impl FnOnce() -> Finding,
     ) {
-        let cause = self
-            .follows
-            .get(&(rule.code, cause))
-            .copied()
-            .unwrap_or(cause);
-        if let Some((_, more)) = self.causes.get_mut(&(rule.code, cause)) {
-            *more += 1;
-            return;
+        if let Some(finding) = self.fold(rule, cause, finding, |finding| finding().message) {
+            self.keep(rule, cause, finding());
         }
-        let kept = self.kept.entry(rule.code).or_insert(0);
-        *kept += 1;
-        if *kept > KEPT {
-            // All further causes of the rule count for its first finding.
-            if let Some((_, more)) = self
-                .causes
-                .range_mut((rule.code, (0, 0, 0))..)
-                .next()
-                .map(|(_, entry)| entry)
-            {
-                *more += 1;
+    }
+
+    /// The same for findings of which there may be many, and which say more than their message.
+    pub(crate) fn add_with(
+        &mut self,
+        rule: &'static Rule,
+        cause: Cause,
+        message: impl FnOnce() -> String,
+        finding: impl FnOnce(String) -> Finding,
+    ) {
+        if let Some(message) = self.fold(rule, cause, message, |message| message()) {
+            self.keep(rule, cause, finding(message()));
+        }
+    }
+
+    /// Gives back what makes a finding that stands for itself.
+    fn fold<F>(
+        &mut self,
+        rule: &'static Rule,
+        cause: Cause,
+        make: F,
+        message: impl FnOnce(F) -> String,
+    ) -> Option<F> {
+        let cause = self.follows.get(&(rule.code, cause)).unwrap_or(&cause);
+        let own = self.causes.get_mut(&(rule.code, *cause));
+        let is_full = || self.kept.get(rule.code).is_some_and(|kept| *kept >= KEPT);
+        let standing = match own {
+            None if is_full() => {
+                // All further causes of the rule count for its first finding.
+                let mut of_rule = self.causes.range_mut((rule.code, (0, 0, 0))..);
+                of_rule.next().map(|(_, entry)| entry)
             }
-            return;
+            own => own,
+        };
+        let Some((index, more)) = standing else {
+            return Some(make);
+        };
+        *more += 1;
+        if *more <= ALIKE {
+            self.list[*index].alike.push(message(make));
         }
-        let finding = finding();
+        None
+    }
+
+    fn keep(&mut self, rule: &'static Rule, cause: Cause, finding: Finding) {
+        let follows = self.follows.get(&(rule.code, cause));
+        let cause = follows.copied().unwrap_or(cause);
+        *self.kept.entry(rule.code).or_insert(0) += 1;
         self.errors += usize::from(finding.is_error());
         self.causes.insert((rule.code, cause), (self.list.len(), 0));
         self.list.push(finding);

@@ -8,7 +8,7 @@ mod edit;
 use edit::{Edit, with};
 
 use crate::needs::{Need, needs};
-use crate::race::{early_signals, holder, signals_of};
+use crate::race::{connections, early_signals, holder, signals_of, waiting};
 use crate::replay::find_order;
 use crate::rules;
 use crate::stuck::condition;
@@ -107,7 +107,8 @@ pub fn advise(program: &mut Program<'_>, findings: &mut [Finding]) {
         let named = tasks_of(program, finding);
         let changed = own.edit.map_or_else(Vec::new, Edit::tasks);
         for task in changed.into_iter().filter(|task| !named.contains(task)) {
-            let role = format!("{} is what the help changes", program.task_name(task));
+            let (name, known) = (program.task_name(task), connections(program, task));
+            let role = format!("{name} {known} (the help changes it)");
             finding.related.push((program.place(task), role));
         }
         finding.hint = Some(own.text);
@@ -330,7 +331,6 @@ fn is_within_reach(program: &Program<'_>, task: TaskId, sync: SyncId) -> bool {
 
 /// The places of a wait that would let a task wait: itself, then those in front of it in its queue that wait for nothing, the nearest first.
 fn takers(program: &Program<'_>, task: TaskId) -> Vec<TaskId> {
-    // The task whose wait delays a task is the one that releases it, where another one does, such as the instruction that starts a transfer.
     let task = holder(program, task).unwrap_or(task);
     let queue = program.tasks[task].queue;
     let ahead = program.tasks.indices().filter(|other| {
@@ -391,7 +391,15 @@ fn after(program: &Program<'_>, raises: &[Raise], giver: TaskId, taker: TaskId) 
         .filter(|raise| raise.task >= giver && program.tasks[raise.task].queue == queue);
     let mut given: Vec<&Raise> = own.collect();
     given.sort_by_key(|raise| raise.task);
+    // Whoever waits for the last value of a counter waits for all that raise it, in whichever order they complete.
+    let is_last = |raise: &&Raise| {
+        let counts = signals_of(program, giver).any(|sync| sync == raise.sync);
+        let same = raises.iter().filter(|other| other.sync == raise.sync);
+        counts && same.map(|other| other.value).max() == Some(raise.value)
+    };
+    let last: Vec<&Raise> = given.iter().skip(LATER).copied().filter(is_last).collect();
     given.truncate(LATER);
+    given.extend(last);
     given.sort_by_key(|raise| (raise.is_awaited, raise.task));
     let forgotten = raises.iter().filter(|raise| {
         !raise.is_awaited
@@ -409,12 +417,19 @@ fn after(program: &Program<'_>, raises: &[Raise], giver: TaskId, taker: TaskId) 
     });
     let mut changes: Vec<Change> = early.collect();
     for raise in given {
-        // Who waits for too little of a counter is nearer than who waits for nothing.
-        let waits = |taker: &TaskId| program.waits(*taker).iter().any(|of| of.sync == raise.sync);
-        let (known, new): (Vec<TaskId>, Vec<TaskId>) =
-            takers.iter().partition(|taker| waits(taker));
-        let all = known.into_iter().chain(new);
-        changes.extend(all.filter_map(|taker| wait(program, taker, raise)));
+        // A wait for too little of a counter changes a number; a second wait is one more instruction for who has to execute it.
+        let mut known = waiting(program, taker, raise.sync);
+        known.truncate(AHEAD);
+        if !raise.is_awaited {
+            // A task that it waits for may be the one that waits for too little.
+            let waits = |of: &TaskId| program.waits(*of).iter().any(|of| of.sync == raise.sync);
+            let others = program.tasks.indices().filter(waits);
+            let others: Vec<TaskId> = others.filter(|of| !known.contains(of)).collect();
+            known.extend(others.into_iter().take(AHEAD));
+        }
+        let new = takers.iter().filter(|taker| !known.contains(taker));
+        let all = known.iter().chain(new);
+        changes.extend(all.filter_map(|taker| wait(program, *taker, raise)));
     }
     let is_quiet = program.signals(giver).is_empty();
     for taker in takers {
@@ -485,7 +500,9 @@ fn race(program: &mut Program<'_>, finding: &Finding, before: &Before) -> Option
     let mut text = format!("{} {}", best.text, outcome(best, before));
     if let Some((first, other)) = others
         .first()
-        .filter(|(other, tried)| other != giver && tried.errors == best.errors)
+        .filter(|(other, tried)| {
+            other != giver && tried.errors == best.errors && tried.text != best.text
+        })
         .and_then(|(other, tried)| Some(((*other)?, tried)))
     {
         text.push_str(&format!(

@@ -102,23 +102,44 @@ impl Race<'_, '_, '_> {
             false => &rules::RACE_READ_WRITE,
         };
         let buffer = accesses.footprint_of(first).buffer;
-        findings.add(rule, self.cause(first, second), || {
-            let (one, two) = (program.task_name(first.task), program.task_name(second.task));
+        let names = || {
+            (
+                program.task_name(first.task),
+                program.task_name(second.task),
+            )
+        };
+        let message = || {
+            let (one, two) = names();
             let operation = |task| program.kernel(task).operation();
             let is_single = |entry: &Use| matches!(&accesses.footprint_of(entry).extents[..], [extent] if extent.whole);
-            let message = format!(
+            format!(
                 "{two} ({}) {} {} {}{} and {one} ({}) {} them, and nothing orders the two",
                 operation(second.task),
                 verb(second.direction),
                 program.buffers[buffer].name,
                 range(low, high),
-                if is_single(first) && is_single(second) { "" } else { " (and perhaps more)" },
+                if is_single(first) && is_single(second) {
+                    ""
+                } else {
+                    " (and perhaps more)"
+                },
                 operation(first.task),
                 verb(first.direction),
-            );
-            let mut finding = rule.at(program.place(second.task), message)
-                .with(program.place(first.task), format!("{one} {}", connections(program, first.task)))
-                .with(program.place(second.task), format!("{two} {}", connections(program, second.task)));
+            )
+        };
+        findings.add_with(rule, self.cause(first, second), message, |message| {
+            let (one, two) = names();
+            let known = |task, other| connections_to(program, task, other);
+            let mut finding = rule
+                .at(program.place(second.task), message)
+                .with(
+                    program.place(first.task),
+                    format!("{one} {}", known(first.task, second.task)),
+                )
+                .with(
+                    program.place(second.task),
+                    format!("{two} {}", known(second.task, first.task)),
+                );
             // Mostly a read comes too early.
             let pair = match first.direction {
                 Direction::Write => [first.task, second.task],
@@ -327,7 +348,21 @@ pub(crate) fn early_signals(program: &Program<'_>, task: TaskId) -> impl Iterato
     })
 }
 
-/// The task that releases a task, where another one does, such as the instruction that starts a transfer.
+/// The tasks whose waits for a counter delay a task: itself, and those in front of it in its queue, the nearest first.
+pub(crate) fn waiting(program: &Program<'_>, task: TaskId, sync: SyncId) -> Vec<TaskId> {
+    let task = holder(program, task).unwrap_or(task);
+    let queue = program.tasks[task].queue;
+    let waits = |of: &TaskId| program.waits(*of).iter().any(|wait| wait.sync == sync);
+    let ahead = program
+        .tasks
+        .indices()
+        .filter(|other| *other <= task && program.tasks[*other].queue == queue && waits(other));
+    let mut found: Vec<TaskId> = ahead.collect();
+    found.reverse();
+    found
+}
+
+/// The task that releases a task, where another one does, such as the instruction that starts a transfer: its waits delay that one too.
 pub(crate) fn holder(program: &Program<'_>, task: TaskId) -> Option<TaskId> {
     let piece = program
         .pieces
@@ -370,6 +405,25 @@ fn common(a: &[(u64, u64)], b: &[(u64, u64)]) -> Overlap {
     Overlap::Disjoint
 }
 
+/// How a task hangs together with others, and the nearest wait in front of it in its queue for a counter that the other task raises.
+fn connections_to(program: &Program<'_>, task: TaskId, other: TaskId) -> String {
+    let ahead = signals_of(program, other).find_map(|sync| {
+        let nearest = *waiting(program, task, sync).first()?;
+        let mut waits = program.waits(nearest).iter();
+        let wait = waits.find(|wait| wait.sync == sync)?;
+        (nearest != task).then_some((nearest, wait))
+    });
+    let own = connections(program, task);
+    let Some((nearest, wait)) = ahead else {
+        return own;
+    };
+    let (name, condition) = (program.task_name(nearest), condition(program, wait));
+    match holder(program, task) {
+        Some(_) => format!("{own}; {name}, at or before its start, waits for {condition}"),
+        None => format!("{own}; {name}, before it in its queue, waits for {condition}"),
+    }
+}
+
 /// How a task hangs together with others.
 pub(crate) fn connections(program: &Program<'_>, task: TaskId) -> String {
     let waits = program.waits(task).iter();
@@ -395,10 +449,10 @@ pub(crate) fn connections(program: &Program<'_>, task: TaskId) -> String {
     let signals: Vec<String> = signals.collect();
     match (waits.join(", "), signals.join(", ")) {
         (waits, signals) if waits.is_empty() && signals.is_empty() => {
-            "has no waits beyond its queue order and gives no signal".to_owned()
+            "has no waits of its own and gives no signal".to_owned()
         }
         (waits, signals) if waits.is_empty() => {
-            format!("has no waits beyond its queue order; signals {signals}")
+            format!("has no waits of its own; signals {signals}")
         }
         (waits, signals) if signals.is_empty() => format!("waits for {waits}; gives no signal"),
         (waits, signals) => format!("waits for {waits}; signals {signals}"),

@@ -33,7 +33,9 @@ pub(crate) struct Arguments {
     /// Short for --format json.
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Print every finding in full, not five of each kind.
+    /// Print every finding, not five of each kind.
+    ///
+    /// Findings of one cause, such as the races of two queues over one buffer, are one finding: its pairs follow it, each on a line.
     #[arg(long)]
     all: bool,
     /// Show the bytes of each task that a finding names, too.
@@ -94,8 +96,8 @@ Examples:
   chipless explain deadlock           what a finding means and how to mend it
   chipless check iospec.yaml --program model.pt    does the contract fit its program
 
-JSON is `{schema_version, files: [{path, target, left_out, findings: [{code, severity, class, message, location, related, hint}]}]}`; a location has \
-`part`, `item`, `offset`, `size`, and `line` and `column` in a text.
+JSON is `{schema_version, files: [{path, target, left_out, findings: [{code, severity, class, message, location, related, hint, alike}]}]}`; a location has \
+`part`, `item`, `offset`, `size`, and `line` and `column` in a text. `alike` has the findings of the same cause, such as the other pairs of a race.
 
 Exit status: 0 nothing is wrong, 1 a fault was found, 2 a file cannot be read, is not supported, or is beyond a limit.";
 

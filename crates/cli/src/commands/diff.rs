@@ -2,7 +2,7 @@
 
 use super::Opened;
 use crate::failure::{Exit, Failure};
-use crate::options::{OtherOptions, TargetOptions};
+use crate::options::{InputOptions, OtherOptions, TargetOptions};
 use crate::output::{self, OutputOptions};
 use crate::terminal;
 use chipless::diff::Wanted;
@@ -38,12 +38,11 @@ pub(crate) struct Arguments {
     max_regression: Option<f64>,
     /// Execute both and find the first task that differs.
     ///
-    /// Both programs get the same inputs.
+    /// Both programs get the same inputs: those of --input, and seeded random data for the others.
     #[arg(long)]
     values: bool,
-    /// Seed of the random inputs of --values.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    data: InputOptions,
     #[command(flatten)]
     other: OtherOptions,
     #[command(flatten)]
@@ -59,6 +58,7 @@ Examples:
   chipless diff old.blob new.blob --max-regression 3%   for CI: exit 1 if slower by more
   chipless diff model.blob model.blob --other machine=npu5   one program on two machines
   chipless diff old.neff new.neff --values     the first task with other numbers
+  chipless diff old.neff new.neff --values --input x=x.npy
   chipless diff a.dfg b.dfg --map a.json --other map=b.json
   chipless diff a.yaml b.yaml                  two IOSpecs
   chipless report old.blob --against new.blob -o ab.html
@@ -126,8 +126,11 @@ fn regression(names: &[String; 2], difference: &Difference, most: f64) -> Exit {
 
 fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
     let mut options = arguments.options.load()?;
-    options.data.computes = arguments.values;
-    options.data.seed = arguments.seed;
+    if !arguments.values && !arguments.data.inputs.is_empty() {
+        let text = "expected --values beside it: only programs that are executed take inputs";
+        return Err(Failure::misuse("--input", text));
+    }
+    options.data = arguments.data.data(arguments.values);
     let others = arguments.other.load(&options, "diff")?;
     let (first, second) = (
         Opened::open(&arguments.first)?,
@@ -141,7 +144,7 @@ fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
         time: arguments.time
             || arguments.max_regression.is_some()
             || arguments.other.changes_times(),
-        values: arguments.values.then_some(arguments.seed),
+        values: arguments.values.then_some(arguments.data.seed),
     };
     first.with_document(&options, |a| {
         second.with_document(&others, |b| Ok(chipless::diff::diff(a, b, wanted)?))

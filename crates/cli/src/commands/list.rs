@@ -6,7 +6,7 @@ use crate::options::TargetOptions;
 use crate::output::{Format, OutputOptions};
 use crate::terminal;
 use chipless::{Document, suggest};
-use chipless_model::{Program, QueueId, TaskId};
+use chipless_model::{Program, QueueId, Task, TaskId};
 use chipless_report::SCHEMA_VERSION;
 use chipless_report::list::{Lister, TaskReport};
 use chipless_report::registers::{self, Descriptor};
@@ -28,9 +28,10 @@ pub(crate) struct Arguments {
     /// A program file of any target.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Queues or tasks to list. Default: all.
+    /// Queues, tasks or operations to list. Default: all.
     ///
-    /// Examples: `dpu0`, `dpu0[3]`, `'dpu*'`, `'dpu0[1..3]'` (both ends included).
+    /// Examples: `dpu0`, `dpu0[3]`, `'dpu*'`, `'dpu0[1..3]'` (both ends included), `conv` (tasks whose operation begins with that word). The parts of
+    /// a queue's name before a dot may be left out where that leaves one queue: `pe[0]` for `sg00.pe[0]`.
     #[arg(value_name = "NAME")]
     tasks: Vec<String>,
     #[command(flatten)]
@@ -51,7 +52,8 @@ Examples:
   chipless list model.blob dpu0 'dma0.ddr[12]'   one queue, one task of another
   chipless list --format json model.blob | jq '.tasks[].name'
   chipless list model.blob 'dpu0[3]' --registers
-  chipless list --asm model.neff > model.asm && chipless pack model.asm again.neff
+  chipless list model.blob 'depthwise conv'      tasks of one operation
+  chipless list --asm model.neff > model.asm && chipless pack model.asm -o again.neff
 
 A task is its name, its operation, the compiler's label and its place in the file; then
   wait barrier 3 (use 7)              what must hold before it starts
@@ -222,10 +224,8 @@ fn select(
     let mut selected: Vec<TaskId> = program
         .tasks
         .iter_enumerated()
-        .filter(|(_, task)| {
-            let fits =
-                |c: &Chosen| c.queues.contains(&task.queue) && c.indices.contains(&task.index);
-            chosen.is_empty() || chosen.iter().any(fits)
+        .filter(|(id, task)| {
+            chosen.is_empty() || chosen.iter().any(|chosen| chosen.has(program, *id, task))
         })
         .map(|(id, _)| id)
         .collect();
@@ -233,48 +233,60 @@ fn select(
     Ok(selected)
 }
 
-/// The tasks of a name: of some queues, those with some numbers.
-struct Chosen {
-    queues: Vec<QueueId>,
-    indices: RangeInclusive<u32>,
+/// The tasks of a name.
+enum Chosen<'n> {
+    /// Of some queues, those with some numbers.
+    Queues(Vec<QueueId>, RangeInclusive<u32>),
+    /// Those whose operation begins with these words.
+    Operation(&'n str),
 }
 
-impl Chosen {
-    /// `queue`, `queue[n]` or `queue[a..b]`; `*` and `?` stand for any characters of a queue's name.
-    fn of(opened: &Opened, program: &Program<'_>, name: &str) -> Result<Chosen, Failure> {
+impl<'n> Chosen<'n> {
+    fn has(&self, program: &Program<'_>, id: TaskId, task: &Task) -> bool {
+        match self {
+            Chosen::Queues(queues, indices) => {
+                queues.contains(&task.queue) && indices.contains(&task.index)
+            }
+            Chosen::Operation(words) => begins(&program.kernel(id).operation(), words),
+        }
+    }
+
+    /// `queue`, `queue[n]` or `queue[a..b]`; `*` and `?` stand for any characters of a queue's name. Or the words that an operation begins with.
+    fn of(opened: &Opened, program: &Program<'_>, name: &'n str) -> Result<Chosen<'n>, Failure> {
         let every = 0..=u32::MAX;
-        if let Some(queue) = program.queues.position(|q| q.name == name) {
-            return Ok(Chosen {
-                queues: vec![queue],
-                indices: every,
-            });
+        if let Some(queue) = program.queue_named(name) {
+            return Ok(Chosen::Queues(vec![queue], every));
+        }
+        let mut tasks = program.tasks.indices();
+        if tasks.any(|task| begins(&program.kernel(task).operation(), name)) {
+            return Ok(Chosen::Operation(name));
         }
         let indexed = name
             .strip_suffix(']')
             .and_then(|rest| rest.rsplit_once('['))
             .and_then(|(queue, index)| Some((queue, range(index)?)));
         let is_pattern = |text: &str| text.contains(['*', '?']);
-        if !is_pattern(name) && indexed.as_ref().is_none_or(|(_, r)| r.start() == r.end()) {
+        let is_range = indexed.is_some() && name.contains("..");
+        if !is_pattern(name) && !is_range {
             let task = &program.tasks[task_named(opened, program, name)?];
-            return Ok(Chosen {
-                queues: vec![task.queue],
-                indices: task.index..=task.index,
-            });
+            return Ok(Chosen::Queues(vec![task.queue], task.index..=task.index));
         }
         let (queue, indices) = indexed.unwrap_or((name, every));
+        if let Some(queue) = program.queue_named(queue) {
+            return Ok(Chosen::Queues(vec![queue], indices));
+        }
         // Names of queues have brackets of their own.
         let pattern = queue.replace('[', "[[]");
         let pattern = glob::Pattern::new(&pattern)
             .map_err(|error| Failure::misuse(&opened.path, format_args!("\"{name}\": {error}")))?;
-        let all = program.queues.iter_enumerated();
-        let chosen = Chosen {
-            queues: all
-                .filter(|(_, q)| pattern.matches(&q.name))
-                .map(|(id, _)| id)
-                .collect(),
-            indices,
+        let fitting = |whole: &str| {
+            let ends = whole.match_indices('.').map(|(at, _)| &whole[at + 1..]);
+            pattern.matches(whole) || ends.into_iter().any(|end| pattern.matches(end))
         };
-        if chosen.queues.is_empty() {
+        let all = program.queues.iter_enumerated();
+        let fitting = all.filter(|(_, queue)| fitting(&queue.name));
+        let chosen: Vec<QueueId> = fitting.map(|(id, _)| id).collect();
+        if chosen.is_empty() {
             let queues: Vec<&str> = program.queues.iter().map(|q| &*q.name).collect();
             let text = format!(
                 "expected a pattern that fits a queue, found \"{name}\"; the queues are {}",
@@ -282,8 +294,17 @@ impl Chosen {
             );
             return Err(Failure::misuse(&opened.path, text));
         }
-        Ok(chosen)
+        Ok(Chosen::Queues(chosen, indices))
     }
+}
+
+/// Whether an operation begins with these words, in whichever case.
+fn begins(operation: &str, words: &str) -> bool {
+    let start = operation.get(..words.len());
+    let rest = operation.get(words.len()..).unwrap_or_default();
+    !words.is_empty()
+        && start.is_some_and(|start| start.eq_ignore_ascii_case(words))
+        && (rest.is_empty() || rest.starts_with(' '))
 }
 
 /// `3` or `1..3`, both ends included.
@@ -303,7 +324,8 @@ pub(super) fn task_named(
     program.task_named(name).ok_or_else(|| {
         let queue = name.split('[').next().unwrap_or(name);
         let tasks = |id| program.tasks.iter().filter(|t| t.queue == id).count();
-        let text = if let Some(id) = program.queues.position(|q| q.name == queue) {
+        let text = if let Some(id) = program.queue_named(queue) {
+            let queue = &program.queues[id].name;
             format!("expected a task {queue}[0] to {queue}[{}], found \"{name}\"", tasks(id).saturating_sub(1))
         } else {
             let queues: Vec<&str> = program.queues.iter().map(|q| &*q.name).collect();

@@ -15,7 +15,7 @@ use super::Opened;
 use super::list::task_named;
 use super::retime::Changes;
 use crate::failure::{Exit, Failure, Told};
-use crate::options::TargetOptions;
+use crate::options::{InputOptions, TargetOptions};
 use crate::output::OutputOptions;
 use crate::policy::PolicyOptions;
 use crate::progress::Bar;
@@ -23,7 +23,7 @@ use crate::{files, terminal};
 use chipless::disk;
 use chipless::spu::fqir::Runner;
 use chipless::spu::iospec::{self, RuleSet};
-use chipless::{Budget, Data, FailureKind, OpenDocument, Options, Policy};
+use chipless::{Budget, FailureKind, OpenDocument, Options, Policy};
 use chipless_model::{Finding, Grade, Program, Storage, TaskId};
 use chipless_report::attribution::Attribution;
 use chipless_report::summary::Output;
@@ -50,19 +50,13 @@ pub(crate) struct Arguments {
     /// A program file of any target.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Input data: NAME=FILE.npy, repeatable.
-    ///
-    /// `chipless info` lists the names. An input that you do not pass is filled with seeded random data.
-    #[arg(long = "input", value_name = "NAME=FILE.npy")]
-    inputs: Vec<String>,
+    #[command(flatten)]
+    data: InputOptions,
     /// Enforce this IOSpec.
     ///
     /// All inputs are required; latched inputs default to 0.
     #[arg(long, value_name = "SPEC.yaml", conflicts_with = "timing_only")]
     iospec: Option<PathBuf>,
-    /// Seed of the random data.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
     /// Write each output to NAME.npy in this directory.
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
@@ -199,12 +193,7 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
         return Err(Failure::misuse("--evidence", expected));
     }
     let mut options = arguments.options.load()?;
-    options.data = Data {
-        computes: !arguments.timing_only,
-        arrays: arguments.inputs.clone(),
-        seed: arguments.seed,
-        ..Data::default()
-    };
+    options.data = arguments.data.data(!arguments.timing_only);
     let trace = arguments.compare.as_ref();
     if let Some(path) = trace.filter(|path| !path.exists()) {
         return Err(Failure::unreadable(
@@ -225,7 +214,8 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
         options.set(NAMES, path.to_string_lossy())?;
     }
     opened.with_document(&options, |document| {
-        if arguments.timing_only && !arguments.inputs.is_empty() && !document.depends_on_data() {
+        if arguments.timing_only && !arguments.data.inputs.is_empty() && !document.depends_on_data()
+        {
             let text = "expected no inputs with --timing-only: this program takes as long with any";
             return Err(Failure::misuse("--input", text));
         }
@@ -266,7 +256,7 @@ impl Arguments {
     /// Whether something was asked for that only a run with data gives.
     fn wants_values(&self) -> bool {
         let compares = self.compare.as_deref();
-        !self.inputs.is_empty()
+        !self.data.inputs.is_empty()
             || self.output_dir.is_some()
             || !self.dumps.is_empty()
             || self.iospec.is_some()
@@ -364,7 +354,7 @@ impl<'p> Session<'_, 'p> {
         }
         if self.timing_only {
             // Names that the program does not have are misuse, here as with data.
-            inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
+            inputs::open(&self.opened.path, self.program, &self.arguments.data.inputs)?;
         }
         let keep_time =
             || chipless_sim::run(&chipless_sim::Verified::assume(program), &mut TimingOnly);
@@ -427,9 +417,9 @@ impl<'p> Session<'_, 'p> {
         if let Some(path) = &self.arguments.calibrate {
             return self.calibrate(path);
         }
-        let seed = self.arguments.seed;
+        let seed = self.arguments.data.seed;
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
-        let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
+        let given = inputs::open(&self.opened.path, self.program, &self.arguments.data.inputs)?;
         let mut storage =
             Storage::new(&self.program.buffers, &self.options.limits).map_err(chipless::no_room)?;
         let contract = match &self.arguments.iospec {
@@ -587,7 +577,7 @@ impl<'p> Session<'_, 'p> {
         if !random.is_empty() {
             notes.push(format!(
                 "random data, the same for every step (seed {}) for {}",
-                self.arguments.seed,
+                self.arguments.data.seed,
                 random.join(", ")
             ));
         }
@@ -595,7 +585,7 @@ impl<'p> Session<'_, 'p> {
         self.summarise(
             &timeline,
             written.into(),
-            (!random.is_empty()).then_some(self.arguments.seed),
+            (!random.is_empty()).then_some(self.arguments.data.seed),
             notes,
         )
     }

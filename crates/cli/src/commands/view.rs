@@ -5,9 +5,9 @@ mod bytes;
 use super::Opened;
 use super::page::{self, AgainstOptions};
 use crate::failure::{Exit, Failure};
-use crate::options::TargetOptions;
+use crate::options::{InputOptions, TargetOptions};
 use crate::terminal;
-use chipless::{Data, Options};
+use chipless::Options;
 use chipless_report::page::Served;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -29,14 +29,8 @@ pub(crate) struct Arguments {
     /// The port to serve it at; any free one without.
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
-    /// Input data, to show bytes at an instant: NAME=FILE.npy.
-    ///
-    /// Repeatable. An input that you do not pass is filled with seeded random data.
-    #[arg(long = "input", value_name = "NAME=FILE.npy")]
-    inputs: Vec<String>,
-    /// Seed of the random data.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    data: InputOptions,
     /// Only keep time: the page shows no bytes.
     #[arg(long)]
     timing_only: bool,
@@ -58,12 +52,7 @@ Exit status: 1 the program is wrong, 2 the file cannot be read, or the port is t
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut options = arguments.options.load()?;
-    options.data = Data {
-        computes: !arguments.timing_only,
-        arrays: arguments.inputs.clone(),
-        seed: arguments.seed,
-        ..Data::default()
-    };
+    options.data = arguments.data.data(!arguments.timing_only);
     terminal::complain(&format!(
         "{}: making the page; its address follows\n",
         arguments.file.display()
@@ -100,7 +89,7 @@ impl Page {
     fn of(arguments: &Arguments, options: &Options) -> Result<Page, Failure> {
         let stamps = stamps(arguments);
         let (opened, html) = make(arguments, options)?;
-        if !arguments.inputs.is_empty() {
+        if !arguments.data.inputs.is_empty() {
             bytes::check_inputs(&opened, options)?;
         }
         Ok(Page {

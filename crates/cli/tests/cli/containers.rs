@@ -68,12 +68,8 @@ fn a_limit_is_no_fault_of_the_program() {
 }
 
 #[test]
-fn the_last_part_of_a_name_is_enough_for_a_hint() {
-    let (code, _, err) = run(&["list", NEFF, "pe"]);
-    assert!(
-        code == 2 && err.contains("did you mean \"sg00.pe\"?"),
-        "{err}"
-    );
+fn the_last_part_of_a_name_is_enough() {
+    assert_eq!(run(&["list", NEFF, "pe"]), run(&["list", NEFF, "sg00.pe"]));
 }
 
 /// Four gigabytes that nobody reads are not made. An address space of three would not hold them.

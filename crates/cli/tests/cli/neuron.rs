@@ -1,6 +1,6 @@
 //! NEFFs through the command line: measured profiles, integers that lose digits.
 
-use crate::support::{done, run};
+use crate::support::{done, root, run};
 use serde_json::{Value, json};
 
 #[test]
@@ -83,7 +83,7 @@ fn advice_shows_the_line_that_it_changes() {
     assert_eq!(status, 1, "{said}");
     let race = said.split("\n\n").next().unwrap();
     assert!(
-        race.contains("--- sg00.dve[0] has no waits beyond its queue order; signals sg00 $S[6]")
+        race.contains("--- sg00.dve[0] has no waits of its own; signals sg00 $S[6]")
             && race.contains("^ sg00.qSPDynamicHW[0] waits for sg00.qSPDynamicHW[0] started (by sg00.sp[0]); signals sg00 $S[8]")
             && race.contains("help: Let sg00.dve[0] wait for sg00 $S[8] ≥ 16."),
         "{said}"
@@ -103,7 +103,9 @@ fn advice_shows_the_line_that_it_changes() {
     let (_, said, _) = run(&["check", &path]);
     assert!(
         said.contains(&format!("p.asm:{line}:1"))
-            && said.contains("--- sg00.act[0] is what the help changes")
+            && said.contains(
+                "--- sg00.act[0] has no waits of its own and gives no signal (the help changes it)"
+            )
             && said.contains("help: Let sg00.act[0] wait for sg00 $S[6] ≥ 1."),
         "{said}"
     );
@@ -167,4 +169,100 @@ fn a_run_reports_integers_that_lose_digits() {
         .concat(),
     );
     assert!(!allowed.contains("neff-integer-rounded"));
+}
+
+/// A mixture of experts whose matrix engine waits for one transfer of weights too few, as whoever looks for the race meets it.
+#[test]
+fn a_race_is_found_from_its_finding_to_its_numbers() {
+    let directory = tempfile::tempdir().unwrap();
+    let [source, racy] = ["p.asm", "p.neff"].map(|name| {
+        let path = directory.path().join(name);
+        path.display().to_string()
+    });
+    let fixture = root().join("fixtures/neuron/mixture_of_experts");
+    let file = |name: &str| fixture.join(name).display().to_string();
+    let text = std::fs::read_to_string(file("program.asm")).unwrap();
+    std::fs::write(&source, text.replacen("$S[10]>=128", "$S[10]>=112", 1)).unwrap();
+    done(&["pack", &source, "-o", &racy]);
+
+    // Of the pairs that one finding stands for, --all and JSON tell each.
+    let (code, short, _) = run(&["check", &racy]);
+    assert!(code == 1 && !short.contains("qSPDynamicHW[9]"), "{short}");
+    let (_, all, _) = run(&["check", &racy, "--all"]);
+    assert!(
+        all.contains("   + sg00.pe[15] (LDWEIGHTS) reads sg00.sbuf 0x50e0..0x5100 and sg00.qSPDynamicHW[9] (dma copy) writes them"),
+        "{all}"
+    );
+    let (_, json, _) = run(&["check", &racy, "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let alike = &json["files"][0]["findings"][0]["alike"];
+    assert_eq!(alike.as_array().map(Vec::len), Some(7), "{alike}");
+
+    // Queues without what stands before the dot, and operations.
+    let whole = done(&["list", &racy, "sg00.pe[0]"]);
+    assert_eq!(done(&["list", &racy, "pe[0]"]), whole);
+    assert_eq!(done(&["list", &racy, "pe[0..0]"]), whole);
+    assert_eq!(done(&["list", &racy, "p?[0..0]"]), whole);
+    let weights = done(&["list", &racy, "ldweights"]);
+    assert_eq!(weights.matches("LDWEIGHTS").count(), 8, "{weights}");
+    let (_, _, said) = run(&["list", &racy, "pe[99]"]);
+    assert!(
+        said.contains("expected a task sg00.pe[0] to sg00.pe[16]"),
+        "{said}"
+    );
+
+    let right = file("program.neff");
+    let (_, difference, _) = run(&["diff", &right, &racy]);
+    assert!(
+        difference.contains(
+            "sg00.pe[15]  LDWEIGHTS  data flow\n      reads initial values, was: what sg00.qSPDynamicHW[9] writes\n"
+        ),
+        "{difference}"
+    );
+    let inputs = ["hidden", "logits", "weights"];
+    let inputs = inputs.map(|name| format!("{name}={}", file(&format!("input_{name}.npy"))));
+    let given = inputs.iter().flat_map(|input| ["--input", input]);
+    let arguments: Vec<&str> = ["diff", &right, &racy, "--values"]
+        .into_iter()
+        .chain(given)
+        .collect();
+    let (_, given, said) = run(&arguments);
+    assert!(
+        given.contains("first difference") || given.contains("values"),
+        "{given}{said}"
+    );
+    let (_, random, _) = run(&["diff", &right, &racy, "--values"]);
+    assert_ne!(given, random);
+    let (code, _, said) = run(&["diff", &right, &racy, "--input", &inputs[0]]);
+    assert!(
+        code == 2 && said.contains("expected --values beside it"),
+        "{said}"
+    );
+    let (code, _, said) = run(&["diff", &right, &racy, "--values", "--input", "hiden=x.npy"]);
+    assert!(
+        code == 2 && said.contains("did you mean \"hidden\"?"),
+        "{said}"
+    );
+
+    let script = directory.path().join("script").display().to_string();
+    std::fs::write(
+        &script,
+        "goto pe[15]\nprint pe[15].in[0].dtype\nwriter sg00.sbuf+0x50e0\nwriter fp32 sbuf+0x50e0\nwriter sbuf+0x50e0..0x50e3\n",
+    )
+    .unwrap();
+    let said = done(&["debug", &racy, "--no-verify", "--script", &script]);
+    let ends: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("initial value"))
+        .collect();
+    assert!(said.contains("\nfloat16\n"), "{said}");
+    assert_eq!(
+        ends,
+        [
+            "1 byte has its initial value",
+            "4 bytes have their initial values",
+            "3 bytes have their initial values"
+        ],
+        "{said}"
+    );
 }

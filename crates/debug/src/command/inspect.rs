@@ -3,7 +3,7 @@
 use super::{Answer, Console, nothing};
 use crate::debugger::Debugger;
 use crate::expression::{self, Value};
-use crate::place::{Place, accesses, is_description, where_text};
+use crate::place::{Place, Selection, accesses, is_open, role, where_text};
 use crate::tensor::Tensor;
 use crate::touches::{Bytes, Kind};
 use chipless::{disk, npy};
@@ -79,30 +79,18 @@ pub(super) fn print(console: &mut Console<'_, '_>, arguments: &str) -> Result<An
 
 /// `/COUNT TYPE ADDRESS`; count and type may be left out.
 pub(super) fn examine(console: &mut Console<'_, '_>, arguments: &str) -> Result<Answer, String> {
-    let (count, rest) = match arguments.strip_prefix('/') {
-        Some(rest) => {
-            let end = rest
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(rest.len());
-            let count = rest[..end]
-                .parse::<u64>()
-                .ok()
-                .filter(|n| (1..=EXAMINED).contains(n));
-            let count = count.ok_or_else(|| {
-                format!("expected a count from 1 to {EXAMINED} behind /, found \"{rest}\"")
-            })?;
-            (count, rest[end..].trim())
-        }
-        None => (1, arguments),
-    };
     let debugger = &console.debugger;
-    let (typed, place) = typed_place(debugger, rest)?;
-    let mut selection = debugger.select(&place);
-    let element = typed.unwrap_or(selection.element);
-    let size = element.bytes_for(count).unwrap_or(u64::MAX);
+    let Address {
+        count,
+        element,
+        place,
+        mut selection,
+        ..
+    } = address(debugger, arguments)?;
+    let count = count.unwrap_or(1);
     if let Place::Range { .. } = place {
         // Only what is shown is read.
-        selection.pattern.run = selection.pattern.run.min(size);
+        first(&mut selection, element, count);
     }
     let tensor = crate::place::read(&debugger.session, &selection)?;
     let there = (tensor.bytes.len() as u64 * 8 / element.bits()).min(count);
@@ -125,6 +113,52 @@ pub(super) fn examine(console: &mut Console<'_, '_>, arguments: &str) -> Result<
     Ok(Answer::said(text)
         .with("dtype", element.name())
         .with("value", value))
+}
+
+/// What `/COUNT TYPE ADDRESS` names.
+struct Address<'t> {
+    count: Option<u64>,
+    /// The type that is given, or that the bytes have.
+    element: ElementType,
+    place: Place,
+    selection: Selection,
+    /// The text of it without count.
+    text: &'t str,
+}
+
+/// `/COUNT TYPE ADDRESS`; count and type may be left out.
+fn address<'t>(debugger: &Debugger<'_, '_>, text: &'t str) -> Result<Address<'t>, String> {
+    let (count, text) = match text.strip_prefix('/') {
+        Some(rest) => {
+            let end = rest
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(rest.len());
+            let count = rest[..end]
+                .parse::<u64>()
+                .ok()
+                .filter(|n| (1..=EXAMINED).contains(n));
+            let count = count.ok_or_else(|| {
+                format!("expected a count from 1 to {EXAMINED} behind /, found \"{rest}\"")
+            })?;
+            (Some(count), rest[end..].trim())
+        }
+        None => (None, text),
+    };
+    let (typed, place) = typed_place(debugger, text)?;
+    let selection = debugger.select(&place);
+    Ok(Address {
+        count,
+        element: typed.unwrap_or(selection.element),
+        place,
+        selection,
+        text,
+    })
+}
+
+/// Leaves the first elements of a range.
+fn first(selection: &mut Selection, element: ElementType, count: u64) {
+    let size = element.bytes_for(count).unwrap_or(u64::MAX);
+    selection.pattern.run = selection.pattern.run.min(size);
 }
 
 /// `TYPE ADDRESS`, or an address alone.
@@ -161,7 +195,7 @@ pub(super) fn list(console: &mut Console<'_, '_>, arguments: &str) -> Result<Ans
 }
 
 pub(super) fn writer(console: &mut Console<'_, '_>, arguments: &str) -> Result<Answer, String> {
-    let (_, bytes) = range(console, arguments)?;
+    let bytes = range(console, arguments)?;
     let session = &console.debugger.session;
     let (mut left, mut writers) = (bytes.clone(), Vec::new());
     let effects = console
@@ -179,17 +213,16 @@ pub(super) fn writer(console: &mut Console<'_, '_>, arguments: &str) -> Result<A
     }
     let mut answer = tasks(console, &writers);
     if !left.is_empty() {
-        let _ = writeln!(
-            answer.text,
-            "{} bytes have their initial values",
-            left.count()
-        );
+        let _ = match left.count() {
+            1 => writeln!(answer.text, "1 byte has its initial value"),
+            count => writeln!(answer.text, "{count} bytes have their initial values"),
+        };
     }
     Ok(answer.with("initial_bytes", left.count()))
 }
 
 pub(super) fn readers(console: &mut Console<'_, '_>, arguments: &str) -> Result<Answer, String> {
-    let (_, bytes) = range(console, arguments)?;
+    let bytes = range(console, arguments)?;
     let session = &console.debugger.session;
     let program = session.program();
     let at = session.at();
@@ -217,10 +250,14 @@ pub(super) fn readers(console: &mut Console<'_, '_>, arguments: &str) -> Result<
     Ok(tasks(console, &readers))
 }
 
-fn range(console: &Console<'_, '_>, text: &str) -> Result<(Place, Bytes), String> {
-    let place = console.debugger.place(text)?;
-    let bytes = console.debugger.select(&place).bytes();
-    Ok((place, bytes))
+/// The bytes of an address as `x` takes it: of `BUFFER+OFFSET`, those of one element.
+fn range(console: &Console<'_, '_>, text: &str) -> Result<Bytes, String> {
+    let mut address = address(&console.debugger, text)?;
+    if address.count.is_some() || is_open(&address.place, address.text) {
+        let count = address.count.unwrap_or(1);
+        first(&mut address.selection, address.element, count);
+    }
+    Ok(address.selection.bytes())
 }
 
 /// The tasks of effects, a line for each.
@@ -497,14 +534,18 @@ pub(crate) fn shown(console: &Console<'_, '_>, place: &Place) -> (String, String
     let debugger = &console.debugger;
     let program = debugger.session.program();
     let selection = debugger.select(place);
-    let text = where_text(program, &selection);
+    let (role, is_description) = role(program, place).unwrap_or_default();
+    let mut text = where_text(program, &selection);
+    if !role.is_empty() {
+        let _ = write!(text, " ({role})");
+    }
     let size = selection.pattern.bytes().unwrap_or(u64::MAX);
     if size > SUMMARISED {
         let form = crate::tensor::form(selection.element, &selection.shape);
         return (text, format!("{form}, {size} bytes: `print` it"), None);
     }
     match crate::place::read(&debugger.session, &selection) {
-        Ok(tensor) if is_description(program, place) => {
+        Ok(tensor) if is_description => {
             let value = format!("descriptor of {} bytes", tensor.bytes.len());
             (text, value, Some(tensor))
         }

@@ -3,7 +3,7 @@
 use crate::command::{
     Console, described, operands, server_name, shown, sync_text, syncs_of, waiting,
 };
-use crate::place::is_description;
+use crate::place::role;
 use crate::tensor::Tensor;
 use chipless_model::{TaskId, Time};
 
@@ -117,9 +117,9 @@ impl View {
         };
         let all = operands(program, task);
         // Who does not choose sees a tensor, not the description of the task.
-        let first = all
-            .iter()
-            .position(|(_, place)| !is_description(program, place));
+        let first = all.iter().position(|(_, place)| {
+            !role(program, place).is_some_and(|(_, is_description)| is_description)
+        });
         let chosen = chosen.unwrap_or(first.unwrap_or(0));
         let (mut lines, mut tensor) = (Vec::new(), None);
         for (index, (name, place)) in all.into_iter().enumerate() {

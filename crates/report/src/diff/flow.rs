@@ -198,6 +198,20 @@ fn parts(program: &Program<'_>, access: &Access, budget: &mut u64) -> (u64, Vec<
     (pattern.inside(size).start, pattern.ranges(size, most))
 }
 
+/// What a maker has made, in words.
+pub(super) fn named(program: &Program<'_>, maker: Maker) -> String {
+    match maker {
+        Maker::Task(task) => format!("what {} writes", program.task_name(task)),
+        Maker::Outside(role, number) => {
+            let mut of_role = program.buffers.iter().filter(|buffer| buffer.role == role);
+            let buffer = of_role.nth(number);
+            buffer.map_or_else(String::new, |buffer| {
+                format!("{} {}", role.name(), buffer.name)
+            })
+        }
+    }
+}
+
 /// Number of each buffer among those of its role.
 fn numbers(program: &Program<'_>) -> IndexVec<BufferId, usize> {
     let mut next: FxHashMap<Role, usize> = FxHashMap::default();

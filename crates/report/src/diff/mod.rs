@@ -15,7 +15,7 @@ mod time;
 use crate::compare::Comparison;
 use chipless_model::{Access, BufferId, Port, Program, TaskId};
 use chipless_sim::Timeline;
-use flow::Maker;
+use flow::{Flow, Maker, Source};
 use pairs::{Described, Pairs};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -85,6 +85,9 @@ pub struct Changed {
     /// How waits and signals differ, a sentence each with names and values of both.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub syncs: Vec<String>,
+    /// How the data differ that it reads (`access`): whose they are, and whose they were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flow: Vec<String>,
 }
 
 /// A constant with other bytes.
@@ -141,8 +144,14 @@ pub fn diff(a: Side<'_, '_>, b: Side<'_, '_>) -> (Difference, Vec<(TaskId, TaskI
     let (mut changed, mut moved) = (Vec::new(), 0);
     for (&(x, y), elsewhere) in pairs.matched.iter().zip(elsewhere) {
         let mut what = of_a.meanings[x].differences(&of_b.meanings[y]);
+        let mut flow = Vec::new();
         if !same_sources(&of_a, x, &of_b, y, &pairs) {
             what.push("access");
+            flow = other_sources(
+                (a.program, &of_a.flow, x),
+                (b.program, &of_b.flow, y),
+                &pairs,
+            );
         }
         let (mut waits, signals) = (syncs.other_waits(x, y), syncs.other_signals(x, y));
         if !waits.is_empty() {
@@ -173,6 +182,7 @@ pub fn diff(a: Side<'_, '_>, b: Side<'_, '_>) -> (Difference, Vec<(TaskId, TaskI
                 operation: a.program.kernel(x).operation().into_owned(),
                 what,
                 syncs: waits,
+                flow,
             });
         }
     }
@@ -222,13 +232,65 @@ fn same_sources(
     let (from_a, from_b) = (a.flow.sources(x), b.flow.sources(y));
     from_a.len() == from_b.len()
         && a.flow.given(x) == b.flow.given(y)
-        && from_a.iter().zip(from_b).all(|(s, t)| {
-            let same = match (s.maker, t.maker) {
-                (Maker::Task(s), Maker::Task(t)) => pairs.partner[s] == Some(t),
-                (s, t) => s == t,
-            };
-            same && s.places == t.places
-        })
+        && from_a
+            .iter()
+            .zip(from_b)
+            .all(|(s, t)| same_maker(s, t, pairs) && s.places == t.places)
+}
+
+fn same_maker(s: &Source, t: &Source, pairs: &Pairs) -> bool {
+    match (s.maker, t.maker) {
+        (Maker::Task(s), Maker::Task(t)) => pairs.partner[s] == Some(t),
+        (s, t) => s == t,
+    }
+}
+
+/// Whose data the second of two matched tasks reads, and whose the first one read, in words.
+fn other_sources(
+    (a, of_a, x): (&Program<'_>, &Flow, TaskId),
+    (b, of_b, y): (&Program<'_>, &Flow, TaskId),
+    pairs: &Pairs,
+) -> Vec<String> {
+    let (before, after) = (of_a.sources(x), of_b.sources(y));
+    let same = |s: &Source, t: &Source| same_maker(s, t, pairs);
+    let new = after.iter().filter(|t| !before.iter().any(|s| same(s, t)));
+    let gone = before.iter().filter(|s| !after.iter().any(|t| same(s, t)));
+    let new: Vec<String> = new.map(|source| flow::named(b, source.maker)).collect();
+    let gone: Vec<String> = gone.map(|source| flow::named(a, source.maker)).collect();
+    let (new, gone) = (new.join(", "), gone.join(", "));
+    let shared = before.iter().filter_map(|s| {
+        let t = after.iter().find(|t| same(s, t))?;
+        (s.places != t.places).then_some(t.maker)
+    });
+    let shared: Vec<String> = shared.map(|maker| flow::named(b, maker)).collect();
+    // What no task wrote and nobody gave has its initial values.
+    let said = |text: String| {
+        if text.is_empty() {
+            "initial values".to_owned()
+        } else {
+            text
+        }
+    };
+    let mut texts = Vec::new();
+    match (new.is_empty() && gone.is_empty(), shared.is_empty()) {
+        (false, true) => texts.push(format!("reads {}, was: {}", said(new), said(gone))),
+        (false, false) => {
+            if !new.is_empty() {
+                texts.push(format!("also reads {new}"));
+            }
+            if !gone.is_empty() {
+                texts.push(format!("no longer reads {gone}"));
+            }
+        }
+        (true, _) => {}
+    }
+    if !shared.is_empty() {
+        texts.push(format!("reads other bytes of {}", shared.join(", ")));
+    }
+    if of_a.given(x) != of_b.given(y) {
+        texts.push("writes other bytes of an output".to_owned());
+    }
+    texts
 }
 
 /// Constants that two matched tasks read and that hold other bytes, with how many bytes differ. Where they read another number of bytes, their

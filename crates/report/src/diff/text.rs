@@ -81,8 +81,8 @@ impl Difference {
                 paint.operation(clean(&c.operation)),
                 what.join(", ")
             );
-            for sync in c.syncs.iter().take(SYNCS) {
-                let _ = write!(text, "\n      {}", clean(sync));
+            for how in c.flow.iter().chain(c.syncs.iter().take(SYNCS)) {
+                let _ = write!(text, "\n      {}", clean(how));
             }
             if let Some(rest) = c.syncs.len().checked_sub(SYNCS + 1) {
                 let _ = write!(text, "\n      and {} more", rest + 1);

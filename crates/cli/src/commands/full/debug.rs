@@ -4,9 +4,8 @@ use crate::commands::Opened;
 use crate::commands::run::{inputs, order, refusal, verify};
 use crate::failure::{Exit, Failure};
 use crate::files;
-use crate::options::TargetOptions;
+use crate::options::{InputOptions, TargetOptions};
 use crate::policy::PolicyOptions;
-use chipless::Data;
 use chipless_debug::dap::{self, Launch};
 use chipless_debug::{Console, Debugger, Session, script, terminal};
 use chipless_model::Storage;
@@ -42,14 +41,8 @@ pub(crate) struct Arguments {
     /// Serve one DAP client on this port of 127.0.0.1.
     #[arg(long, value_name = "N", conflicts_with_all = ["script", "dap"])]
     dap_port: Option<u16>,
-    /// Input data: NAME=FILE.npy, repeatable.
-    ///
-    /// An input that you do not pass is filled with seeded random data.
-    #[arg(long = "input", value_name = "NAME=FILE.npy")]
-    inputs: Vec<String>,
-    /// Seed of the random inputs.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    data: InputOptions,
     /// Task order: `timed`, or `random:SEED`.
     #[arg(long, value_name = "timed|random:SEED", default_value = "timed", value_parser = order)]
     order: Order,
@@ -179,12 +172,7 @@ fn with_console<T: Send>(
         return Err(Failure::misuse("FILE", "expected a program, found none"));
     };
     let mut options = arguments.options.load()?;
-    options.data = Data {
-        computes: true,
-        arrays: arguments.inputs.clone(),
-        seed: arguments.seed,
-        ..Data::default()
-    };
+    options.data = arguments.data.data(true);
     let policy = arguments.policy.load()?;
     let opened = Opened::open(path)?;
     opened.with_document(&options, |document| {
@@ -205,7 +193,7 @@ fn with_console<T: Send>(
         {
             return Err(failure);
         }
-        let given = inputs::open(&opened.path, program, &arguments.inputs)?;
+        let given = inputs::open(&opened.path, program, &arguments.data.inputs)?;
         let mut storage =
             Storage::new(&program.buffers, &options.limits).map_err(chipless::no_room)?;
         inputs::fill(
@@ -213,7 +201,7 @@ fn with_console<T: Send>(
             program,
             &given,
             &[],
-            arguments.seed,
+            arguments.data.seed,
             &mut storage,
         )?;
         // On a thread of the pool: kernels fork from there, and need not wake the pool each time.

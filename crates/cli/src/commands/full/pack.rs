@@ -11,32 +11,40 @@ use std::path::{Path, PathBuf};
 
 /// Extract a NEFF into a directory.
 #[derive(Args, Debug)]
-#[command(after_help = UNPACK_EXAMPLES)]
+#[command(after_help = UNPACK_EXAMPLES, override_usage = "chipless unpack [OPTIONS] --output <DIR> <FILE>")]
 pub(crate) struct UnpackArguments {
     /// A NEFF.
     file: PathBuf,
     /// Empty or new directory for the members.
     ///
     /// The header goes to neff-header.json.
-    directory: PathBuf,
+    #[arg(long, short, value_name = "DIR", required_unless_present = "last")]
+    output: Option<PathBuf>,
+    /// The same without -o.
+    #[arg(hide = true, conflicts_with = "output")]
+    last: Option<PathBuf>,
 }
 
 /// Build a NEFF from a directory or from assembler text.
 #[derive(Args, Debug)]
-#[command(after_help = PACK_EXAMPLES)]
+#[command(after_help = PACK_EXAMPLES, override_usage = "chipless pack [OPTIONS] --output <FILE> <SOURCE>")]
 pub(crate) struct PackArguments {
     /// Directory of members, or assembler text.
     ///
     /// A directory that `unpack` wrote, with neff-header.json; without that file the header is that of a program for one core. Or a file of
     /// assembler text.
     source: PathBuf,
-    /// The NEFF to write.
-    file: PathBuf,
+    /// Write the NEFF to this file.
+    #[arg(long, short, value_name = "FILE", required_unless_present = "last")]
+    output: Option<PathBuf>,
+    /// The same without -o.
+    #[arg(hide = true, conflicts_with = "output")]
+    last: Option<PathBuf>,
 }
 
 const UNPACK_EXAMPLES: &str = "\
 Examples:
-  chipless unpack model.neff model
+  chipless unpack model.neff -o model
   chipless list --asm model.neff > model.asm    the instructions as text, which `pack` takes
 
 Instructions stay in their binary form (*.bin).
@@ -45,8 +53,8 @@ Exit status: 0 done, 2 the file cannot be read or is no container, or something 
 
 const PACK_EXAMPLES: &str = "\
 Examples:
-  chipless unpack model.neff model && vi model/sg00/def.json && chipless pack model new.neff
-  chipless list --asm model.neff > model.asm && vi model.asm && chipless pack model.asm new.neff
+  chipless unpack model.neff -o model && vi model/sg00/def.json && chipless pack model -o new.neff
+  chipless list --asm model.neff > model.asm && vi model.asm && chipless pack model.asm -o new.neff
 
 `chipless check model.asm` finds faults and names their lines. What it calls $S[5] ≥ 4 is written $S[5]>=4, in front of the signals.
 
@@ -54,7 +62,14 @@ The same directory gives the same bytes. Hash and sizes of the header are comput
 
 Exit status: 0 done, 2 something cannot be read, packed or written.";
 
+/// Where to write, which is given in one of two ways.
+fn target<'p>(output: &'p Option<PathBuf>, last: &'p Option<PathBuf>) -> &'p Path {
+    let given = output.as_ref().or(last.as_ref());
+    given.map_or(Path::new(""), PathBuf::as_path)
+}
+
 pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<Exit, Failure> {
+    let directory = target(&arguments.output, &arguments.last);
     let opened = Opened::open(&arguments.file)?;
     opened.expect("neuron", "a container (NEFF)")?;
     let refuse = |finding: Box<chipless_model::Finding>| {
@@ -63,44 +78,42 @@ pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<Exit, Failure> {
     let container = Container::open(&opened.bytes, &Limits::default()).map_err(refuse)?;
     let (members, header) = pack::unpack(&container).map_err(refuse)?;
     // Members of another file would be packed again with those of this one.
-    if std::fs::read_dir(&arguments.directory).is_ok_and(|mut entries| entries.next().is_some()) {
+    if std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(Failure::unreadable(
-            arguments.directory.display(),
+            directory.display(),
             "expected an empty directory, or none, found files in it",
         ));
     }
     let count = members.len();
     for member in members {
         // Paths of members are relative and stay below the directory: opening the container has refused all others.
-        let path = arguments.directory.join(member.path);
+        let path = directory.join(member.path);
         if let Some(parent) = path.parent() {
             files::make_directory(parent)?;
         }
         files::write(&path, &[member.bytes])?;
     }
-    files::make_directory(&arguments.directory)?;
-    files::write(
-        &arguments.directory.join(pack::HEADER_FILE),
-        &[header.as_bytes()],
-    )?;
+    files::make_directory(directory)?;
+    files::write(&directory.join(pack::HEADER_FILE), &[header.as_bytes()])?;
     terminal::print(&format!(
         "{}: {count} members in {}\n",
         opened.path,
-        arguments.directory.display()
+        directory.display()
     ))?;
     Ok(Exit::Done)
 }
 
 pub(crate) fn pack(arguments: &PackArguments) -> Result<Exit, Failure> {
+    let file = target(&arguments.output, &arguments.last);
     let (packed, what) = if arguments.source.is_dir() {
         directory(&arguments.source)?
     } else {
         assembly(&arguments.source)?
     };
-    files::write(&arguments.file, &[&packed])?;
+    files::write(file, &[&packed])?;
     terminal::print(&format!(
         "{}: {what}, {} bytes\n",
-        arguments.file.display(),
+        file.display(),
         packed.len()
     ))?;
     Ok(Exit::Done)

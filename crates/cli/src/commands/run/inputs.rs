@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::files::{self, Bytes};
 use crate::progress::Bar;
 use crate::terminal;
-use chipless::{npy, suggest};
+use chipless::npy;
 use chipless_model::{Port, Program, Storage};
 use std::borrow::Cow;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(in crate::commands) fn open(
     let ports = &program.interface.inputs;
     let mut given: Vec<Given> = Vec::new();
     for option in options {
-        let (port, path) = split(program_path, ports, option)?;
+        let (port, path) = chipless::input_named(program_path, ports, option)?;
         if given.iter().any(|g| g.port == port) {
             return Err(Failure::misuse(
                 program_path,
@@ -51,46 +51,6 @@ pub(in crate::commands) fn open(
         });
     }
     Ok(given)
-}
-
-/// The port and the file of an option. Both may contain `=`, so every one of them is tried.
-fn split<'o>(
-    program_path: &str,
-    ports: &[Port],
-    option: &'o str,
-) -> Result<(usize, &'o str), Failure> {
-    let splits = option
-        .match_indices('=')
-        .map(|(at, _)| (&option[..at], &option[at + 1..]));
-    let known = splits
-        .clone()
-        .find_map(|(name, path)| Some((Port::position(ports, name)?, path)));
-    known.ok_or_else(|| {
-        let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
-        if let Some((name, _)) = splits.clone().next() {
-            let hint = suggest::hint(name, names.iter().copied());
-            let text = format_args!(
-                "expected the name of an input ({}), found \"{name}\"{hint}",
-                listed(&names)
-            );
-            return Failure::misuse(program_path, text);
-        }
-        let hint = match &*names {
-            [] => "; the program has no inputs".to_owned(),
-            [only] => format!("; did you mean \"{only}={option}\"?"),
-            several => format!("; the inputs are {}", several.join(", ")),
-        };
-        let text = format_args!("expected NAME=FILE.npy, found \"{option}\"{hint}");
-        Failure::misuse("--input", text)
-    })
-}
-
-fn listed(names: &[&str]) -> String {
-    if names.is_empty() {
-        "there are none".to_owned()
-    } else {
-        names.join(", ")
-    }
 }
 
 /// Puts the data of every input into its buffer; those of `zeros` become zero. Returns the names of the inputs whose data are random.

@@ -189,6 +189,12 @@ impl Elements {
         self.buffer == access.buffer && self.pattern == access.pattern
     }
 
+    /// Whether an access stays among them.
+    fn surrounds(&self, access: &Access) -> bool {
+        let (whole, part) = (self.pattern.extent(), access.pattern.extent());
+        self.buffer == access.buffer && whole.start <= part.start && part.end <= whole.end
+    }
+
     fn read_access(&self) -> Access {
         Access::read(self.buffer, self.pattern.clone())
     }
@@ -270,8 +276,10 @@ fn tensor_of<'e>(
     access: &Access,
     elements: impl IntoIterator<Item = &'e Elements>,
 ) -> Option<(ElementType, Vec<u64>)> {
-    let mut elements = elements.into_iter();
-    let found = elements.find(|elements| elements.is_touched_by(access))?;
+    let elements: Vec<&Elements> = elements.into_iter().collect();
+    let same = elements.iter().find(|one| one.is_touched_by(access));
+    // Weights are read in another order than their instruction counts them in.
+    let found = same.or_else(|| elements.iter().find(|one| one.surrounds(access)))?;
     Some((found.element, Vec::new()))
 }
 

@@ -273,6 +273,88 @@ fn a_wait_for_a_part_of_a_transfer_is_to_wait_for_all() {
     }
 }
 
+/// The tasks of one transfer short, or of one instruction: the advice is to raise that wait again, which gives the program as it was, and so its outputs.
+#[test]
+fn a_wait_for_one_signal_too_few_is_to_wait_for_it_as_well() {
+    let mut wrong = 0;
+    for name in [
+        "argmax",
+        "attention_causal",
+        "gelu_mlp",
+        "layer_norm",
+        "matmul_five_engines",
+        "mixture_of_experts",
+        "rmsnorm",
+        "rotary_embedding",
+        "softmax",
+        "top_k",
+    ] {
+        let text = fixture(name);
+        for (at, _) in text.match_indices(">=") {
+            let rest = &text[at + 2..];
+            let end = rest.find([' ', '\n']).expect("the end of a line");
+            let value: i64 = rest[..end].parse().expect("a number");
+            // A transfer raises its semaphore by 16.
+            let step = if value % 16 == 0 { 16 } else { 1 };
+            let broken = format!("{}{}{}", &text[..at + 2], value - step, &rest[end..]);
+            let found = findings(&broken);
+            let Some(first) = found.first() else { continue };
+            wrong += 1;
+            let line = text[..at].matches('\n').count() + 1;
+            let hint = first.hint.as_deref().expect("advice");
+            assert!(
+                hint.contains("With that, no error is left."),
+                "{name}, line {line}: {hint}"
+            );
+            let mended = followed(&broken, hint);
+            assert_eq!(mended, text.trim_end(), "{name}, line {line}: {hint}");
+            let task = hint
+                .split_whitespace()
+                .nth(1)
+                .expect("the task that is changed");
+            let related = first.related.iter();
+            let mut places = related.map(|(place, _)| place).chain([&first.place]);
+            assert!(
+                places.any(|place| place.item == task),
+                "{name}, line {line}: {task} is no place of the finding"
+            );
+        }
+    }
+    assert!(wrong > 40, "{wrong}");
+}
+
+#[test]
+fn the_wait_in_front_of_a_task_is_named() {
+    let text = fixture("mixture_of_experts").replacen("$S[10]>=128", "$S[10]>=112", 1);
+    let found = findings(&text);
+    let race = of_code(&found, "race-read-write");
+    assert_eq!(
+        race.hint.as_deref(),
+        Some(
+            "Let sg00.pe[0] wait for sg00 $S[10] ≥ 128 instead of ≥ 112. With that, no error is left."
+        )
+    );
+    let roles: Vec<&str> = race.related.iter().map(|(_, role)| &**role).collect();
+    assert_eq!(
+        roles,
+        [
+            "sg00.qSPDynamicHW[2] waits for sg00.qSPDynamicHW[2] started (by sg00.sp[4]); signals sg00 $S[10]",
+            "sg00.pe[1] has no waits of its own and gives no signal; sg00.pe[0], before it in its queue, waits for sg00 $S[10] ≥ 112",
+            "sg00.pe[0] waits for sg00 $S[8] ≥ 16, sg00 $S[10] ≥ 112; gives no signal (the help changes it)",
+        ]
+    );
+    // Each of the pairs that the one finding stands for.
+    assert_eq!(race.alike.len(), 7);
+    for (number, alike) in (3..).zip(&race.alike) {
+        assert!(
+            alike.contains(&format!(
+                "sg00.qSPDynamicHW[{number}] (dma copy) writes them"
+            )),
+            "{alike}"
+        );
+    }
+}
+
 #[test]
 fn a_signal_that_comes_too_early_is_to_come_later() {
     let text = fixture("matmul_five_engines").replacen("$S[5]++@complete", "$S[5]++@read", 1);

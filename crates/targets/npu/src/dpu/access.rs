@@ -28,8 +28,9 @@ impl Workload {
         known: &dyn Fn(u64, u64) -> Option<Vec<u8>>,
         visit: &mut dyn FnMut(Region),
     ) {
-        let each = |tensor, pattern: Pattern, may: bool, visit: &mut dyn FnMut(Region)| {
+        let each = |tensor, role, pattern: Pattern, may: bool, visit: &mut dyn FnMut(Region)| {
             visit(Region {
+                role,
                 tile: self.tile,
                 pattern,
                 swizzle: Swizzle::OFF,
@@ -38,31 +39,31 @@ impl Workload {
                 tensor,
             });
         };
-        let mut read = |pattern, may| each(Operand::Activations, pattern, may, visit);
+        let mut read = |role, pattern, may| each(Operand::Activations, role, pattern, may, visit);
         match self.input.sparse {
             None => self.dense(Operand::Activations, &self.input, visit),
             Some(elements) => {
                 self.input
                     .sparse_patterns(elements, &self.geometry, &mut |pattern| {
-                        read(pattern, false);
+                        read("pointers and map of activations", pattern, false);
                     });
                 match self.input.storage_elements(elements, &self.geometry, known) {
-                    Some(found) => strided(found, |pattern| read(pattern, false)),
-                    None => read(Pattern::contiguous(0, self.reach), true),
+                    Some(found) => strided(found, |pattern| read("activations", pattern, false)),
+                    None => read("activations", Pattern::contiguous(0, self.reach), true),
                 }
             }
         }
         if let Some(second) = &self.second {
             self.dense(Operand::Second, second, visit);
         }
-        let mut read = |pattern, may| each(Operand::Weights, pattern, may, visit);
+        let mut read = |role, pattern, may| each(Operand::Weights, role, pattern, may, visit);
         if let Some(lookup) = self.lookup {
-            read(lookup.pattern(known), false);
+            read("lookup table", lookup.pattern(known), false);
         }
         if self.uses_weight_table() {
             let size = Weights::table_bytes(self.geometry.outputs);
             self.swizzled(self.weights.table, size, &mut |pattern| {
-                read(pattern, false);
+                read("weight table", pattern, false);
             });
             if self.uses_weights() {
                 if let Some(table) = self.known_bytes(self.weights.table, size, known) {
@@ -70,7 +71,7 @@ impl Workload {
                 } else {
                     let entries = self.known_entries(known);
                     self.weight_accesses(&entries, known, &mut read);
-                    read(Pattern::contiguous(0, self.reach), true);
+                    read("weights", Pattern::contiguous(0, self.reach), true);
                 }
             }
         }
@@ -90,6 +91,7 @@ impl Workload {
                 write: true,
                 may: false,
                 tensor: Operand::Activations,
+                role: "result",
             });
         });
     }
@@ -177,6 +179,10 @@ impl Workload {
                 write: false,
                 may: false,
                 tensor,
+                role: match tensor {
+                    Operand::Second => "second activations",
+                    Operand::Activations | Operand::Weights => "activations",
+                },
             });
         });
     }
@@ -191,7 +197,7 @@ impl Workload {
     /// Which bytes of the own tile hold its weights and their maps, as far as its table is known.
     pub(crate) fn weights_read(&self, known: Known<'_>, visit: &mut dyn FnMut(Pattern)) {
         let entries = self.known_entries(known);
-        self.weight_accesses(&entries, known, &mut |pattern, _| visit(pattern));
+        self.weight_accesses(&entries, known, &mut |_, pattern, _| visit(pattern));
     }
 
     /// Entries of a weight table that is not known as a whole.
@@ -212,7 +218,7 @@ impl Workload {
         &self,
         table: &[Entry],
         known: Known<'_>,
-        read: &mut dyn FnMut(Pattern, bool),
+        read: &mut dyn FnMut(&'static str, Pattern, bool),
     ) {
         let channels = if self.operation == Operation::Depthwise {
             1
@@ -238,12 +244,16 @@ impl Workload {
                 None => bound.push((entry.weights, self.weights.stored_bytes(each))),
             }
         }
-        for (ranges, may) in [(exact, false), (maps, false), (bound, true)] {
+        for (role, ranges, may) in [
+            ("weights", exact, false),
+            ("map of sparse weights", maps, false),
+            ("weights", bound, true),
+        ] {
             let mut turned = Ranges::new(self.weights.swizzle);
             for (start, size) in ranges {
                 turned.add(start, size);
             }
-            strided(turned.finish(), |pattern| read(pattern, may));
+            strided(turned.finish(), |pattern| read(role, pattern, may));
         }
     }
 

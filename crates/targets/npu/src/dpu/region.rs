@@ -20,6 +20,8 @@ pub struct Region {
     pub may: bool,
     /// Which of the workload's tensors, if it is read.
     pub tensor: Operand,
+    /// What it is to the operation, for lists.
+    pub role: &'static str,
 }
 
 /// A tensor that a workload reads.

@@ -55,15 +55,19 @@ impl Kernel for DpuTask<'_> {
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
-        self.tensors(&mut |access, swizzle| {
+        self.roles(&mut |access, _| visit(access));
+    }
+
+    fn roles(&self, visit: &mut dyn FnMut(Access, &'static str)) {
+        self.tensors(&mut |access, swizzle, role| {
             physical(access.pattern, swizzle, |pattern| {
-                visit(Access { pattern, ..access });
+                visit(Access { pattern, ..access }, role);
             });
         });
     }
 
     fn swizzled_accesses(&self, visit: &mut dyn FnMut(Access, Swizzle)) {
-        self.tensors(&mut |access, swizzle| {
+        self.tensors(&mut |access, swizzle, _| {
             // The rows in the middle of long runs are the same bytes however they are turned.
             let Pattern { run, loops, .. } = &access.pattern;
             let is_long = *run >= 2 * Swizzle::ROW || loops.is_empty();
@@ -180,21 +184,22 @@ impl Kernel for DpuTask<'_> {
 
 impl DpuTask<'_> {
     /// What the task touches, tensors as they are addressed.
-    fn tensors(&self, visit: &mut dyn FnMut(Access, Swizzle)) {
+    fn tensors(&self, visit: &mut dyn FnMut(Access, Swizzle, &'static str)) {
         self.descriptors
-            .accesses(&mut |access| visit(access, Swizzle::OFF));
+            .accesses(&mut |access| visit(access, Swizzle::OFF, "descriptor"));
         if let (Some(offset), Some(buffer)) = (self.profile, self.cmx.buffer(self.tile)) {
             let record = Pattern::contiguous(offset, PROFILE_BYTES);
-            visit(Access::write(buffer, record).may(), Swizzle::OFF);
+            let access = Access::write(buffer, record).may();
+            visit(access, Swizzle::OFF, "profiling record");
         }
         if let Some(Accumulators { buffer, earlier }) = &self.accumulators {
             if let Some(earlier) = earlier {
                 let sums = Pattern::contiguous(0, earlier.accumulator_bytes());
-                visit(Access::read(*buffer, sums), Swizzle::OFF);
+                visit(Access::read(*buffer, sums), Swizzle::OFF, "partial sums");
             }
             if self.workload.is_continued() {
                 let sums = Pattern::contiguous(0, self.workload.accumulator_bytes());
-                visit(Access::write(*buffer, sums), Swizzle::OFF);
+                visit(Access::write(*buffer, sums), Swizzle::OFF, "partial sums");
             }
         }
         let known = |offset, size| self.knowledge.bytes(self.tile, offset, size);
@@ -207,6 +212,7 @@ impl DpuTask<'_> {
                       write,
                       may,
                       tensor,
+                      role,
                   }| {
                 if let Some(buffer) = self.cmx.buffer(tile) {
                     let direction = if write {
@@ -226,7 +232,7 @@ impl DpuTask<'_> {
                         certainty,
                         tensor: tensor as u8,
                     };
-                    visit(access, swizzle);
+                    visit(access, swizzle, role);
                 }
             },
         );

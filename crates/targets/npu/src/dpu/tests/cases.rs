@@ -508,6 +508,11 @@ fn unknown_tables_give_bounds_and_known_ones_bytes() {
     let (task, memory) = identity();
     let workload = task.decode().expect("decodes");
     let read = |start: u32, size: u64, may: bool| Region {
+        role: match start {
+            INPUT => "activations",
+            TABLE => "weight table",
+            _ => "weights",
+        },
         tile: 0,
         pattern: Pattern::contiguous(start.into(), size),
         swizzle: Swizzle::OFF,
@@ -521,6 +526,7 @@ fn unknown_tables_give_bounds_and_known_ones_bytes() {
     };
     let written = Region {
         write: true,
+        role: "result",
         tensor: Operand::Activations,
         ..read(OUTPUT, 32, false)
     };
