@@ -41,10 +41,9 @@ pub(crate) fn notes(program: &Program<'_>, documented: &str, machine: &str) -> V
         let why = last.source.strip_prefix(MARK)?;
         let why = why.split_once(". ").map_or(why, |(first, _)| first);
         let tasks = timed(program, &cost);
-        let tasks =
-            tasks.unwrap_or_else(|| "tasks without a cost of their own take this".to_owned());
+        let tasks = tasks.unwrap_or_else(|| format!("some tasks take what {cost} says"));
         Some(format!(
-            "{tasks} ({cost}), a stand-in: {why}. --set {}=VALUE ({}) changes it",
+            "{tasks}, which is a guess: {why} (--set {}=VALUE, in {})",
             last.key, last.unit
         ))
     };

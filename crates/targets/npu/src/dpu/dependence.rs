@@ -432,3 +432,34 @@ fn any(swizzle: Swizzle, start: u64, size: u64, doubtful: Each<'_>) -> bool {
     let mut pieces = swizzle.pieces(start, size);
     pieces.any(|(start, size)| is_any(start..start + size, doubtful))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Few bits are set, so that most channels are without a weight in some taps and some in all.
+        #[test]
+        fn channels_are_those_of_any_tap(channels in 1usize..20, taps in 1usize..5, set in prop::collection::vec((0usize..800, 0u8..=255), 0..6), zero: u8) {
+            let weights = channels * taps;
+            let bytes = |count: usize, zero: u8| {
+                let mut bytes = vec![zero; count];
+                for (at, value) in &set {
+                    bytes[at % count] = *value;
+                }
+                bytes
+            };
+            let mut map = bytes(weights.div_ceil(8), 0);
+            if !weights.is_multiple_of(8) {
+                // Nobody stores weights there.
+                *map.last_mut().expect("not empty") &= (1 << (weights % 8)) - 1;
+            }
+            for present in [Present::Map(map), Present::Floats(bytes(2 * weights, 0)), Present::Bytes(bytes(weights, zero), zero)] {
+                let has = |channel| (channel..weights).step_by(channels).any(|weight| present.has(weight));
+                let want: Vec<bool> = (0..channels).map(has).collect();
+                prop_assert_eq!(present.channels(channels), want);
+            }
+        }
+    }
+}
