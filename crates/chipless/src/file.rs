@@ -14,6 +14,7 @@ use chipless_report::findings::Drivable;
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// An open file. Documents borrow from it.
 pub struct File<'f> {
@@ -192,6 +193,7 @@ impl<'f> File<'f> {
             document,
             name: self.name(),
             options: self.source.options,
+            guessed: OnceLock::new(),
         })
     }
 
@@ -210,6 +212,8 @@ pub struct OpenDocument<'d> {
     document: Box<dyn Document + 'd>,
     name: &'d str,
     options: &'d Options,
+    /// Tasks of the program whose costs nobody knows, once it was made.
+    guessed: OnceLock<usize>,
 }
 
 impl<'d> Deref for OpenDocument<'d> {
@@ -281,6 +285,11 @@ impl OpenDocument<'_> {
         Ok(is_own.then_some(estimate))
     }
 
+    /// Tasks of the program that was [made](OpenDocument::lower) whose costs nobody knows, as the machine file says.
+    pub fn guessed_tasks(&self) -> usize {
+        self.guessed.get().copied().unwrap_or_default()
+    }
+
     /// The contract of the file (an `IOSpec`): its own, or that of its program.
     ///
     /// # Errors
@@ -320,8 +329,9 @@ impl OpenDocument<'_> {
         if let Some((own, changes)) = self.document.own_machine() {
             let (_, documented) = self.options.base_machine(own, changes.as_slice())?;
             let machine = self.options.machine_text(own, changes.as_slice())?;
-            let notes = machine::stand_ins(&lowered.program, &documented, &machine);
-            lowered.notes.extend(notes);
+            let guesses = machine::guesses(&lowered.program, &documented, &machine);
+            self.guessed.get_or_init(|| guesses.tasks);
+            lowered.notes.extend(guesses.notes);
         }
         Ok(lowered)
     }

@@ -3,14 +3,14 @@
 //! A machine file is TOML. The comment behind a figure, or else the lines above it, say its unit and its source: `# MHz: the vendor's guide`.
 //! Where there is none, those of the section count. The unit tells which way a figure is good: more of a rate, less of a time. Where it does
 //! not, or tells it wrong, the way stands behind the unit: `# 1 (lower): …`, `(higher)`, or `(neither)`.
-//! A source that begins with `stand-in: ` is that of a cost that nobody knows; runs whose times rest on it say so.
+//! A source that begins with `guess: ` is that of a cost that nobody knows; runs whose times rest on it say so.
 //! Figures of NPUs have a grade behind that: `# us [assumed]: …`. Runs do not use those of the device, so that no way of them is better.
 
 mod completed;
-mod stand_ins;
+mod guesses;
 
 pub use completed::{Completed, Leniency, completed, nearest, unknown};
-pub(crate) use stand_ins::notes as stand_ins;
+pub(crate) use guesses::guesses;
 
 use crate::failure::Failure;
 use crate::targets::TARGETS;

@@ -222,6 +222,8 @@ pub fn remarked(program: &Program<'_>, storage: &Storage<'_>) -> Vec<Finding> {
 pub(crate) struct Done {
     pub(crate) timeline: Timeline,
     pub(crate) timed_by: Option<TimedBy>,
+    /// Tasks whose costs nobody knows.
+    pub(crate) guessed_tasks: usize,
     /// The compiler's own estimate for the same machine.
     pub(crate) estimate_ns: Option<f64>,
     pub(crate) is_timed: bool,
@@ -295,6 +297,7 @@ pub(crate) fn execute<'a>(
     Ok(Done {
         facts: document.facts(program, &timeline)?,
         timed_by: document.timed_by()?,
+        guessed_tasks: document.guessed_tasks(),
         estimate_ns: document.estimate_ns()?,
         is_timed: order == Order::Timed,
         findings,
@@ -316,6 +319,7 @@ pub(crate) fn time(
     Ok(Done {
         facts: document.facts(verified.program(), &timeline)?,
         timed_by: document.timed_by()?,
+        guessed_tasks: document.guessed_tasks(),
         estimate_ns: document.estimate_ns()?,
         is_timed: true,
         timeline,
@@ -443,6 +447,7 @@ impl Done {
             program,
             timeline: &self.timeline,
             timed_by: self.timed_by.clone(),
+            guessed_tasks: self.guessed_tasks,
             estimate_ns: self.estimate_ns,
             is_timed: self.is_timed,
             outputs: outputs.collect(),

@@ -7,7 +7,7 @@ use crate::options::Input;
 use crate::run::{fill, input_named, no_room, output, stopped};
 use chipless_kernels::cast::decode_f64;
 use chipless_model::{
-    Access, Direction, ElementType, IndexVec, Kind, Limits, Port, Program, Storage, TaskId,
+    Access, Direction, ElementType, IndexVec, Kind, Limits, Port, Program, Storage, TaskId, count,
 };
 use chipless_report::diff::{FirstDifference, Side, Values};
 use chipless_report::{Comparison, Reference, Tolerance, difference};
@@ -101,6 +101,22 @@ pub(crate) fn values(
     Ok(Values {
         first: first.transpose()?,
         outputs: outputs((a.program, &done_a), (b.program, &done_b)),
+        notes: [("A", a.program), ("B", b.program)]
+            .into_iter()
+            .filter_map(|(name, program)| errors_note(name, program))
+            .collect(),
+    })
+}
+
+/// What to say of a program that a run would refuse.
+fn errors_note(name: &str, program: &Program<'_>) -> Option<String> {
+    let found = chipless_verify::verify(program).err()?;
+    let errors = found.iter().filter(|finding| finding.is_error()).count();
+    (errors > 0).then(|| {
+        format!(
+            "{name} has {} (chipless check): these are its numbers in one order of its tasks, others may give others",
+            count(errors, "error")
+        )
     })
 }
 

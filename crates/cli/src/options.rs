@@ -69,6 +69,11 @@ impl OtherOptions {
         self.other.is_empty()
     }
 
+    /// As they were given.
+    pub(crate) fn changes(&self) -> &[String] {
+        &self.other
+    }
+
     /// Whether the second program is timed by other figures.
     pub(crate) fn changes_times(&self) -> bool {
         let mut options = self

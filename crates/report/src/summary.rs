@@ -43,6 +43,8 @@ pub struct Run<'r, 'a> {
     pub timeline: &'r Timeline,
     /// The machine that it was timed by, where its target has one.
     pub timed_by: Option<TimedBy>,
+    /// Tasks whose costs nobody knows: notes say which.
+    pub guessed_tasks: usize,
     /// The compiler's own estimate in nanoseconds, where the file carries one for this machine.
     pub estimate_ns: Option<f64>,
     /// Whether the times mean something: in a random order they do not, and the text leaves them out.
@@ -90,6 +92,9 @@ pub struct Output {
     pub statistics: Statistics,
 }
 
+/// What no task of the critical path covers: before the first task, between two of them, after the last.
+const NO_TASK: &str = "no task";
+
 impl Run<'_, '_> {
     /// Bytes that all transfers moved: each completed task counts its largest demand, since a transfer that crosses
     /// several links moves its bytes once.
@@ -133,8 +138,13 @@ impl Run<'_, '_> {
         if let Some(by) = self.timed_by.as_ref().filter(|_| self.is_timed) {
             let estimate = self.estimate_ns.map(Time::from_ns);
             let estimate = estimate.map(|time| format!("; the compiler's own estimate: {time}"));
+            let guessed = match self.guessed_tasks {
+                0 => String::new(),
+                1 => "; the cost of 1 task is a guess (see notes)".to_owned(),
+                tasks => format!("; the costs of {tasks} tasks are guesses (see notes)"),
+            };
             let text = format!(
-                "timed by {by}; host not included{}",
+                "timed by {by}; host not included{}{guessed}",
                 estimate.unwrap_or_default()
             );
             let _ = writeln!(out, "  {}", paint.dim(clean(&text)));
@@ -313,7 +323,7 @@ impl Run<'_, '_> {
         self.engines_text(out, &critical);
         let mut parts = critical.by_engine.iter();
         let between = parts.find(|part| part.engine == why::BETWEEN && part.ns >= least);
-        let between = between.map(|part| (format!("({})", part.engine), Time::from_ns(part.ns)));
+        let between = between.map(|part| (format!("({NO_TASK})"), Time::from_ns(part.ns)));
         let queues = critical.by_queue.iter().map(|row| row.queue);
         let names = widest(queues.chain(between.iter().map(|(name, _)| &**name)));
         let room = width.saturating_sub(names + 26).max(OPERATIONS);
@@ -348,14 +358,18 @@ impl Run<'_, '_> {
     /// The sum of each kind of engine, where several queues are of one: the path changes between them.
     fn engines_text(&self, out: &mut String, critical: &why::Critical<'_>) {
         let is_engine = |part: &&why::EngineTime| part.engine != why::BETWEEN;
-        let engines = critical.by_engine.iter().filter(is_engine);
-        if engines.clone().count() >= critical.by_queue.len() {
+        let engines = critical.by_engine.iter();
+        if engines.clone().filter(is_engine).count() >= critical.by_queue.len() {
             return;
         }
         let least = self.least();
         let parts = engines.filter(|part| part.ns >= least).map(|part| {
             let part_of_run = share(Time::from_ns(part.ns), self.timeline.end);
-            format!("{} {part_of_run}", part.engine)
+            let engine = match &*part.engine {
+                why::BETWEEN => NO_TASK,
+                engine => engine,
+            };
+            format!("{engine} {part_of_run}")
         });
         let parts: Vec<String> = parts.take(longest::LONGEST).collect();
         let _ = writeln!(out, "  by engine: {}", parts.join(", "));

@@ -108,7 +108,7 @@ pub fn advise(program: &mut Program<'_>, findings: &mut [Finding]) {
         let changed = own.edit.map_or_else(Vec::new, Edit::tasks);
         for task in changed.into_iter().filter(|task| !named.contains(task)) {
             let (name, known) = (program.task_name(task), connections(program, task));
-            let role = format!("{name} {known} (the help changes it)");
+            let role = format!("{name} (which the help changes) {known}");
             finding.related.push((program.place(task), role));
         }
         finding.hint = Some(own.text);

@@ -372,7 +372,7 @@ fn generation_of(machine: &str) -> Option<(Platform, Generation)> {
 }
 
 /// Published times of the same networks in both precisions, which docs/npu-timing.md has, are alike.
-const INT8: &str = "on chips, int8 was measured no faster (docs/npu-timing.md)";
+const INT8: &str = "by the cost model; on chips, int8 was measured no faster (docs/npu-timing.md)";
 
 /// Of so many tasks of DPUs and SHAVEs, one may be without a name in the trace of its own compilation. In all 223 traces of programs for NPU4000 that were looked at, none is.
 const MOST_NAMELESS: usize = 20;

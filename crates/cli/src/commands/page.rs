@@ -41,6 +41,7 @@ impl AgainstOptions {
         match &self.against {
             Some(path) => Ok(Some(Second {
                 path,
+                changes: self.other.changes(),
                 options: self.other.load(first, command)?,
             })),
             None if self.other.is_empty() => Ok(None),
@@ -56,7 +57,20 @@ impl AgainstOptions {
 /// A second program, and how it is run.
 pub(super) struct Second<'s> {
     path: &'s Path,
+    /// What `--other` changes.
+    changes: &'s [String],
     options: Options,
+}
+
+impl Second<'_> {
+    /// Its path, and what is changed for it alone.
+    pub(super) fn name(&self) -> String {
+        let path = self.path.display();
+        match self.changes {
+            [] => path.to_string(),
+            changes => format!("{path} with {}", changes.join(", ")),
+        }
+    }
 }
 
 /// The page of a file, beside another program of its target where one is given.

@@ -99,8 +99,11 @@ fn write_page(
 ) -> Result<Exit, Failure> {
     let html = page::html(opened, options, against, Served::No)?;
     files::write(path, &[html.as_bytes()])?;
+    let beside = against.map_or_else(String::new, |second| {
+        format!(" beside that of {}", second.name())
+    });
     terminal::print(&format!(
-        "{}: the page of {}\n",
+        "{}: the page of {}{beside}\n",
         path.display(),
         opened.path
     ))?;

@@ -104,7 +104,7 @@ fn advice_shows_the_line_that_it_changes() {
     assert!(
         said.contains(&format!("p.asm:{line}:1"))
             && said.contains(
-                "--- sg00.act[0] has no waits of its own and gives no signal (the help changes it)"
+                "--- sg00.act[0] (which the help changes) has no waits of its own and gives no signal"
             )
             && said.contains("help: Let sg00.act[0] wait for sg00 $S[6] ≥ 1."),
         "{said}"

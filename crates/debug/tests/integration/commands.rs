@@ -77,7 +77,8 @@ fn tensors_have_the_types_of_their_kernels_and_ports() {
         assert!(half["max"].as_f64() <= whole["max"].as_f64());
         let locals = say(console, "info locals");
         assert!(
-            locals.starts_with("in[0]  descriptor of 224 bytes  cmx0+0xc7a0..0xc880 (descriptor)\n"),
+            locals
+                .starts_with("in[0]  descriptor of 224 bytes  cmx0+0xc7a0..0xc880 (descriptor)\n"),
             "{locals}"
         );
         let numbers = field(console, "x/3 float16 cmx0+0x33800", "value");

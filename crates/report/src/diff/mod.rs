@@ -119,6 +119,8 @@ pub struct Values {
     pub first: Option<FirstDifference>,
     /// The outputs that both programs have, the second program's beside the first one's.
     pub outputs: Vec<Comparison>,
+    /// Which of the two has errors, so that its numbers depend on the order in which its tasks run: a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// The first pair of tasks that write other numbers.

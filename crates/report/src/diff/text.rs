@@ -15,7 +15,12 @@ impl Difference {
     /// The difference in lines.
     pub fn text(&self, a: &str, b: &str, paint: Paint) -> String {
         let mut out = String::new();
-        let title = if self.equal { "the same" } else { "different" };
+        let machines = self.time.iter().map(|time| time.machine.len()).sum();
+        let title = match (self.equal, machines) {
+            (false, _) => "different",
+            (true, 0) => "the same",
+            (true, 1..) => "the same, on two machines",
+        };
         let _ = writeln!(out, "{a} and {b}: {}", paint.strong(title));
         list(&mut out, paint, "interface", &self.interface, |line| {
             clean(line).into_owned()
@@ -104,6 +109,9 @@ impl Difference {
             Time::from_ns(time.latency_a_ns),
             signed(difference)
         );
+        list(out, paint, "notes", &time.notes, |note| {
+            clean(note).into_owned()
+        });
         list(out, paint, "program", &time.program, |fact| {
             let said = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
             let (b, a) = (said(&fact.b), said(&fact.a));
@@ -127,9 +135,6 @@ impl Difference {
             let text = format!("{:>10}  these others together", signed(sum));
             let _ = writeln!(out, "  {}", paint.dim(text));
         }
-        list(out, paint, "notes", &time.notes, |note| {
-            clean(note).into_owned()
-        });
         list(out, paint, "machine", &time.machine, |figure| {
             let said = |value: &Option<String>| {
                 let value = value.as_ref();
@@ -149,6 +154,9 @@ impl Difference {
         let _ = writeln!(out, "\n{}", paint.strong("values on the same inputs"));
         for output in &values.outputs {
             let _ = writeln!(out, "  {}  {}", clean(&output.output), output.line());
+        }
+        for note in &values.notes {
+            let _ = writeln!(out, "  {}", clean(note));
         }
         let _ = match &values.first {
             None => writeln!(out, "  no matched task writes other numbers"),

@@ -116,7 +116,7 @@ impl<'r> Run<'r, '_> {
         let marks: Vec<String> = longest.iter().map(Alike::mark).collect();
         let counts = marks.iter().any(|mark| mark.len() > 1);
         let note = if counts {
-            "estimated; * is on the critical path; N*: N of those alike are"
+            "estimated; * is on the critical path, 2* and 2 of those alike"
         } else {
             "estimated; * is on the critical path"
         };
@@ -263,7 +263,7 @@ impl<'r> Run<'r, '_> {
         if waited.is_empty() {
             return;
         }
-        let note = "estimated, the mean of a queue's units; * is on the critical path, of an engine with 5 % of it";
+        let note = "estimated, of several units the mean; * is on the critical path, of an engine with 5 % of it";
         let (title, note) = (paint.strong("longest waits"), paint.dim(note));
         let _ = writeln!(out, "\n{title}  {note}");
         let queues: Vec<String> = waited

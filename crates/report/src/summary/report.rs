@@ -28,6 +28,7 @@ impl Run<'_, '_> {
             target: program.target,
             latency_ns: timeline.end.ns(),
             timed_by: self.timed_by.as_ref(),
+            guessed_tasks: self.guessed_tasks,
             estimate_ns: self.estimate_ns,
             tasks: timeline.completed(),
             moved_bytes: self.moved_bytes(),
@@ -150,6 +151,8 @@ pub struct RunReport<'a> {
     /// The machine whose parameters the times rest on; absent where the target has none. The host is not part of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed_by: Option<&'a TimedBy>,
+    /// Tasks whose costs nobody knows; `notes` say which, and what holds their place.
+    pub guessed_tasks: usize,
     /// The compiler's own estimate of the latency, where the file carries one for the machine that the run was timed by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate_ns: Option<f64>,

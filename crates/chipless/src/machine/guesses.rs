@@ -1,14 +1,22 @@
-//! Costs that nobody knows: a figure of the machine file whose source begins with `stand-in: ` holds their place, and the rest of the source says why.
+//! Costs that nobody knows: a figure of the machine file whose source begins with `guess: ` holds their place, and the rest of the source says why.
 
 use super::{Figure, figures};
 use chipless_model::{Program, Time, count};
 use std::collections::BTreeMap;
 
-const MARK: &str = "stand-in: ";
+const MARK: &str = "guess: ";
 
-/// What to say of a program whose times rest on stand-ins: a sentence for each cost. `documented` is the machine file with its comments, `machine`
-/// what runs use: a cost that somebody has set is none.
-pub(crate) fn notes(program: &Program<'_>, documented: &str, machine: &str) -> Vec<String> {
+/// What of a program's times rests on costs that nobody knows.
+#[derive(Default)]
+pub(crate) struct Guesses {
+    /// A sentence for each cost.
+    pub(crate) notes: Vec<String>,
+    /// Tasks of operations that such a cost is named after.
+    pub(crate) tasks: usize,
+}
+
+/// `documented` is the machine file with its comments, `machine` what runs use: a cost that somebody has set is no guess.
+pub(crate) fn guesses(program: &Program<'_>, documented: &str, machine: &str) -> Guesses {
     // Most programs use none, which needs no reading of the whole file.
     let mut names = marked(documented);
     if !names.any(|name| {
@@ -17,7 +25,7 @@ pub(crate) fn notes(program: &Program<'_>, documented: &str, machine: &str) -> V
             .iter()
             .any(|key| key.split('.').any(|part| part == name))
     }) {
-        return Vec::new();
+        return Guesses::default();
     }
     let used = figures(machine);
     let mut costs: BTreeMap<String, Vec<Figure>> = BTreeMap::new();
@@ -36,18 +44,24 @@ pub(crate) fn notes(program: &Program<'_>, documented: &str, machine: &str) -> V
         };
         parts.iter().any(is_used) && !parts.iter().any(is_set)
     });
-    let note = |(cost, parts): (String, Vec<Figure>)| {
-        let last = parts.last()?;
-        let why = last.source.strip_prefix(MARK)?;
+    let mut guesses = Guesses::default();
+    for (cost, parts) in costs {
+        let Some((last, why)) = parts
+            .last()
+            .and_then(|last| Some((last, last.source.strip_prefix(MARK)?)))
+        else {
+            continue;
+        };
         let why = why.split_once(". ").map_or(why, |(first, _)| first);
-        let tasks = timed(program, &cost);
-        let tasks = tasks.unwrap_or_else(|| format!("some tasks take what {cost} says"));
-        Some(format!(
-            "{tasks}, which is a guess: {why} (--set {}=VALUE, in {})",
+        let (tasks, said) = timed(program, &cost)
+            .unwrap_or_else(|| (0, format!("some tasks take what {cost} says")));
+        guesses.tasks += tasks;
+        guesses.notes.push(format!(
+            "{said}, which is a guess: {why} (--set {}=VALUE, in {})",
             last.key, last.unit
-        ))
-    };
-    costs.into_iter().filter_map(note).collect()
+        ));
+    }
+    guesses
 }
 
 /// Names in a machine file whose sources have the mark: behind them, or in the lines above.
@@ -61,8 +75,8 @@ fn marked(documented: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The tasks of the operation that a cost is named after, and what each takes; `None` where it has no such name.
-fn timed(program: &Program<'_>, cost: &str) -> Option<String> {
+/// How many tasks have the operation that a cost is named after, and what each takes; `None` where it has no such name.
+fn timed(program: &Program<'_>, cost: &str) -> Option<(usize, String)> {
     let operation = cost.rsplit('.').next().unwrap_or(cost);
     let tasks = program.tasks.indices();
     let own = tasks.filter(|task| program.kernel(*task).operation() == operation);
@@ -70,9 +84,10 @@ fn timed(program: &Program<'_>, cost: &str) -> Option<String> {
     let task = format!("{operation} task");
     let (least, most) = (times.iter().min()?, times.iter().max()?);
     let tasks = count(times.len(), &task);
-    Some(match times.len() {
+    let said = match times.len() {
         1 => format!("{tasks} takes {least}"),
         _ if least == most => format!("{tasks} take {least} each"),
         _ => format!("{tasks} take {least} to {most}"),
-    })
+    };
+    Some((times.len(), said))
 }
