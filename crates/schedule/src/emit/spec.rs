@@ -25,12 +25,12 @@ const PARAMETERS: i64 = chipless_gemini::bytes::CHANNEL_PARAMETERS as i64;
 
 /// Everything that trees are made schedules with.
 pub(super) struct Emitter<'e> {
-    written: &'e Written,
-    machine: &'e Machine,
+    pub(super) written: &'e Written,
+    pub(super) machine: &'e Machine,
     /// The network as it is executed.
     network: Network,
     /// The machine as the replay has it.
-    timed: chipless_gemini::Machine,
+    pub(super) timed: chipless_gemini::Machine,
 }
 
 impl<'e> Emitter<'e> {
@@ -118,7 +118,7 @@ impl<'e> Emitter<'e> {
         }
     }
 
-    fn data(&self) -> Data<'_> {
+    pub(super) fn data(&self) -> Data<'_> {
         Data {
             network: Some(&self.network),
             weights: None,
