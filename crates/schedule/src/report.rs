@@ -235,11 +235,12 @@ pub fn text(report: &Report) -> String {
         Some(bound.energy_pj),
         meaning,
     );
-    let _ = writeln!(
-        text,
-        "{} trees in {:.1} s; stopped: {}",
-        report.trees, report.seconds, report.stopped,
-    );
+    // A tree that was given was not searched for.
+    if report.stopped != "evaluated" {
+        let trees = chipless_model::count(report.trees as usize, "tree");
+        let (seconds, stopped) = (report.seconds, report.stopped);
+        let _ = writeln!(text, "{trees} in {seconds:.1} s; stopped: {stopped}");
+    }
     for output in report
         .comparison
         .iter()

@@ -58,9 +58,15 @@ impl Told {
     }
 }
 
-/// What is searched for, before the first figures are there: that takes seconds where cores or layers are many.
+/// Layers times cores from which the first figures take seconds.
+const MANY: usize = 1000;
+
+/// What is searched for, where it takes long until the first figures are there.
 pub(super) fn begun(arguments: &Arguments, front: &Front, machine: &Machine) {
     let layers = front.network.layers.len();
+    if layers * machine.cores() < MANY {
+        return;
+    }
     terminal::complain(&format!(
         "{}: {} in {}; searching for a schedule on the {} cores of {}\n",
         arguments.network.display(),

@@ -223,7 +223,9 @@ impl Emit<'_, '_, '_> {
             let of_sink = |sink: &Sink| match sink {
                 Sink::Resident(r) => {
                     let mut sources = self.residents.all[*r as usize].tensor.sources.iter();
-                    sources.find(|source| source.transfer == out.transfer)?.layer
+                    sources
+                        .find(|source| source.transfer == out.transfer)?
+                        .layer
                 }
                 Sink::Held(_) => None,
             };
