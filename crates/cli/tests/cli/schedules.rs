@@ -426,7 +426,7 @@ fn a_tree_that_is_given_is_replayed() {
     let (tree, one, other) = (path("t.json"), path("s.json"), path("e.json"));
     let given = ["schedule", NETWORK, "--machine", MACHINE, "--no-compare"];
     let with = |more: &[&str]| {
-        let (code, out, err) = run(&[&given, &["--precision", "fp16"], more].concat());
+        let (code, out, err) = run(&[&given[..], &["--precision", "fp16"], more].concat());
         assert_eq!(code, 0, "{err}");
         out
     };

@@ -96,11 +96,11 @@ pub fn searched(
     let alone = alone.ok();
     if let Some(fault) = alone
         .as_ref()
-        .and_then(|(schedule, _)| emitter.faults(&schedule.write()))
+        .and_then(|(schedule, _)| emitter.faults_of_file(&schedule.write()))
     {
         return Err(Unwritten::Refused(fault));
     }
-    // The end takes as long: the best tree becomes a schedule once more, and is checked.
+    // The end takes about as long: the best tree becomes a schedule once more, and is checked.
     let end = began.elapsed();
     let layer_by_layer = alone.map(|(_, figures)| (figures.energy, figures.delay));
     let mut searches: Vec<Found> = Vec::new();
