@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
                 "a file of this target has no pictures of its own. Pass `-o PAGE.html` to write its page, or run `chipless view` to see it in a browser",
             ));
         };
-        if let Some(by) = document.timed_by()? {
+        if let (Some(by), Some(_)) = (document.timed_by()?, &arguments.output) {
             terminal::complain(&format!("{}: note: timed by {by}\n", opened.path));
         }
         Ok(draws.pictures()?)

@@ -502,7 +502,7 @@ fn a_network_is_described_with_what_to_do_next() {
 #[test]
 fn the_machine_of_a_schedule_is_told() {
     let made = Made::with(&["--precision", "fp16"]);
-    let (_, _, err) = run(&["report", &made.schedule]);
+    let (_, _, err) = run(&["report", &made.schedule, "-o", &made.path("pictures")]);
     assert!(
         err.contains("timed by spec, built in (--machine gives another)"),
         "{err}"
