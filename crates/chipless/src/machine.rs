@@ -203,6 +203,11 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
         let (key, value) = figure
             .split_once('=')
             .ok_or_else(|| misused(format!("expected KEY=VALUE, found \"{figure}\"")))?;
+        let of_mesh = of_mesh(&machine, key, value);
+        let (key, value) = match &of_mesh {
+            Some((own, value)) => (*own, value.as_str()),
+            None => (key, value),
+        };
         let Some(slot) = slot(&mut machine, key) else {
             if let Some((_, own)) = OF_MESHES.iter().find(|(mesh, _)| *mesh == key) {
                 return Err(misused(format!(
@@ -250,6 +255,25 @@ pub const OF_MESHES: [(&str, &str); 15] = [
     ("core.array", "core.macs_per_cycle"),
     ("core.mac_pj", "energy.mac"),
 ];
+
+/// A key of a mesh file with its value, as the machine file of a run has them: other names, and rates by the second. What a mesh has as
+/// several numbers is not changed so.
+fn of_mesh(machine: &toml::Table, key: &str, given: &str) -> Option<(&'static str, String)> {
+    let (_, own) = OF_MESHES.iter().find(|(mesh, _)| *mesh == key)?;
+    if value(machine, key).is_some() || ["mesh", "core.array"].contains(&key) {
+        return None;
+    }
+    let number: Option<f64> = given.parse().ok();
+    let clock = value(machine, "clock_mhz");
+    let megahertz =
+        clock.and_then(|clock| clock.as_float().or(Some(clock.as_integer()? as f64)))?;
+    let scaled = match (key, number) {
+        ("dram.bytes_per_cycle", Some(number)) => (number * megahertz * 1e6).to_string(),
+        ("clock_hz", Some(number)) => (number / 1e6).to_string(),
+        _ => given.to_owned(),
+    };
+    Some((own, scaled))
+}
 
 /// The machine file that comes with Chipless under this name.
 pub(crate) fn built_in(name: &str) -> Option<&'static str> {

@@ -92,17 +92,8 @@ pub fn segments(
         let mut segments = Vec::new();
         for child in &root.children {
             let cost = evaluator.segment(child)?;
-            let layers = child.layers();
-            let name = |layer: Option<&u16>| {
-                layer.map_or("", |l| network.layers[usize::from(*l)].name.as_str())
-            };
-            let (first, last) = (name(layers.first()), name(layers.last()));
             segments.push(SegmentCost {
-                layers: if layers.len() == 1 {
-                    first.to_owned()
-                } else {
-                    format!("{first} to {last} ({})", layers.len())
-                },
+                layers: network.range(&child.layers()),
                 energy: cost.energy,
                 cycles: cost.time,
                 dram: cost.traffic.dram,

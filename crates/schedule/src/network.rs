@@ -118,6 +118,22 @@ impl fmt::Display for Inconsistent {
 impl std::error::Error for Inconsistent {}
 
 impl Network {
+    /// Layers as people read them: the only one, or the first and the last with their number.
+    pub(crate) fn range(&self, layers: &[u16]) -> String {
+        let name = |layer: Option<&u16>| {
+            layer.map_or("", |layer| self.layers[usize::from(*layer)].name.as_str())
+        };
+        match layers {
+            [only] => name(Some(only)).to_owned(),
+            all => format!(
+                "{} to {} ({})",
+                name(all.first()),
+                name(all.last()),
+                all.len()
+            ),
+        }
+    }
+
     /// Multiplications of all layers that multiply, for one image.
     pub fn products(&self) -> i64 {
         let multiplying = self.layers.iter().filter(|layer| layer.kind.multiplies());

@@ -36,7 +36,7 @@ impl Precision {
 /// How a network is read.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// Images.
+    /// Images, where the shapes do not say it.
     pub batch: i64,
     /// Without: int8 where it supports all layers, half precision otherwise.
     pub precision: Option<Precision>,
@@ -52,12 +52,16 @@ impl Reading {
                 "batch",
                 "expected no --batch with fp16. Pass the whole shape of each input with the batch as its first extent, as in --shape NAME=4,3,224,224: it replaces an open one, or one of 1",
             )),
-            Some(Precision::Int8) if !self.shapes.is_empty() => Some((
-                "shape",
-                "expected fp16 beside it: int8 takes shapes from the file",
-            )),
             _ => None,
         }
+    }
+
+    /// The batch: in int8, shapes say it as well.
+    pub fn batch(&self) -> i64 {
+        let shapes = self.shapes.values().filter(|shape| shape.len() > 1);
+        let told = shapes.map(|shape| shape[0]).max();
+        let is_told = self.precision == Some(Precision::Int8) && self.batch == 1;
+        told.filter(|_| is_told).unwrap_or(self.batch)
     }
 
     /// The network of an ONNX or a front-end file, and what to say of how it was read.
@@ -78,7 +82,7 @@ impl Reading {
         {
             return Ok((in_half()?, None));
         }
-        let refused = match onnx::read(bytes, self.batch, beside) {
+        let refused = match onnx::read_shaped(bytes, self.batch(), &self.shapes, beside) {
             Err(refused) if self.precision.is_none() && self.batch == 1 => refused,
             read => return Ok((read?, None)),
         };

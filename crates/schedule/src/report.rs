@@ -1,10 +1,9 @@
 //! What a search found, for people.
 
+use crate::SegmentCost;
 use crate::compare::Comparison;
-use crate::machine::Machine;
+use crate::emit::{Floor, SegmentTime};
 use crate::model::Cost;
-use crate::network::Network;
-use crate::tree::Tree;
 use chipless_model::{Time, escape};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -43,13 +42,19 @@ pub struct Report {
     pub stopped: &'static str,
     /// The schedule in SET's model.
     pub model: ModelFigures,
-    /// What no schedule is below in that model.
+    /// What no schedule is below in that model; of another measure than `replay`.
     pub lower_bound: Figures,
     /// When the search found better schedules.
     pub history: Vec<Improvement>,
     /// The schedule as Chipless runs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<Figures>,
+    /// One layer after another, as Chipless runs it: what the search has to beat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer_by_layer: Option<Figures>,
+    /// What no schedule is faster than, as Chipless runs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay_floor: Option<ReplayFloor>,
     /// The next best schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runner_up: Option<RunnerUp>,
@@ -77,6 +82,42 @@ impl Figures {
             delay_cycles,
             edp: energy_pj * delay_cycles,
         }
+    }
+}
+
+/// The least that a schedule moves and computes.
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+pub struct ReplayFloor {
+    /// Cycles that no schedule is below: the longer of both.
+    pub delay_cycles: i64,
+    /// Bytes that cross DRAM once: weights, inputs and outputs.
+    pub dram_bytes: i64,
+    /// Cycles that these take at the rate of DRAM.
+    pub dram_cycles: i64,
+    /// Cycles that all multiplications take on all multipliers.
+    pub mac_cycles: i64,
+}
+
+impl From<Floor> for ReplayFloor {
+    fn from(floor: Floor) -> ReplayFloor {
+        ReplayFloor {
+            delay_cycles: floor.cycles(),
+            dram_bytes: floor.dram_bytes,
+            dram_cycles: floor.dram_cycles,
+            mac_cycles: floor.mac_cycles,
+        }
+    }
+}
+
+impl ReplayFloor {
+    fn meaning(&self) -> String {
+        if self.dram_cycles >= self.mac_cycles {
+            let mega = self.dram_bytes as f64 / 1e6;
+            return format!(
+                "no schedule is faster: {mega:.2} MB of weights, inputs and outputs cross DRAM"
+            );
+        }
+        "no schedule is faster: multiplications on all multipliers".to_owned()
     }
 }
 
@@ -151,40 +192,55 @@ pub fn text(report: &Report) -> String {
         chipless_model::count(report.layers, "layer"),
         report.machine
     );
-    let of_model = report.model.figures();
-    let rows = [
-        (
-            report.replay,
-            "replay",
-            "the result: as `run` times it, with waits and the queue of DRAM",
-        ),
-        (
-            Some(of_model),
-            "SET's model",
-            "to compare with SET: without waits, a byte for each element",
-        ),
-        (
-            Some(report.lower_bound),
-            "lower bound",
-            "of SET's model, not of the result",
-        ),
-    ];
-    for (figures, title, meaning) in rows {
-        if let Some(of) = figures {
-            let _ = writeln!(
-                text,
-                "  {title:11}  {:>10}  {:>10.0} cycles  {:>10}  {meaning}",
-                Time::from_ns(of.delay_cycles / report.clock_hz * 1e9).to_string(),
-                of.delay_cycles,
-                energy(of.energy_pj),
+    let mut row = |title: &str, cycles: f64, energy_pj: Option<f64>, meaning: &str| {
+        let time = Time::from_ns(cycles / report.clock_hz * 1e9).to_string();
+        let energy = energy_pj.map_or_else(String::new, energy);
+        let _ = writeln!(
+            text,
+            "  {title:14}  {time:>10}  {cycles:>10.0} cycles  {energy:>10}  {meaning}"
+        );
+    };
+    if let Some(of) = report.replay {
+        let meaning = "the result: as `run` times it, with waits and the queue of DRAM";
+        row("replay", of.delay_cycles, Some(of.energy_pj), meaning);
+        if let Some(alone) = report.layer_by_layer {
+            let times = alone.delay_cycles / of.delay_cycles.max(1.0);
+            let meaning = format!(
+                "one layer at a time by the same replay: the result is {times:.1} times as fast"
+            );
+            row(
+                "layer by layer",
+                alone.delay_cycles,
+                Some(alone.energy_pj),
+                &meaning,
             );
         }
+        if let Some(floor) = report.replay_floor {
+            row("floor", floor.delay_cycles as f64, None, &floor.meaning());
+        }
     }
-    let _ = writeln!(
-        text,
-        "{} trees in {:.1} s; stopped: {}",
-        report.trees, report.seconds, report.stopped,
+    let of_model = report.model.figures();
+    let meaning = "to compare with SET: without waits, a byte for each element";
+    row(
+        "SET's model",
+        of_model.delay_cycles,
+        Some(of_model.energy_pj),
+        meaning,
     );
+    let bound = report.lower_bound;
+    let meaning = "the lower bound of SET's model, which is none of the replay";
+    row(
+        "SET's bound",
+        bound.delay_cycles,
+        Some(bound.energy_pj),
+        meaning,
+    );
+    // A tree that was given was not searched for.
+    if report.stopped != "evaluated" {
+        let trees = chipless_model::count(report.trees as usize, "tree");
+        let (seconds, stopped) = (report.seconds, report.stopped);
+        let _ = writeln!(text, "{trees} in {seconds:.1} s; stopped: {stopped}");
+    }
     for output in report
         .comparison
         .iter()
@@ -204,28 +260,68 @@ pub fn text(report: &Report) -> String {
     text
 }
 
-/// `0.2410 mJ`: an energy in the largest of pJ, nJ, µJ, mJ and J that leaves a whole digit.
-fn energy(pj: f64) -> String {
+/// `0.241 mJ`: an energy in the largest of pJ, nJ, µJ, mJ and J that leaves a whole digit.
+pub fn energy(pj: f64) -> String {
     let units = [(1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ")];
     let fitting = units.iter().find(|(unit, _)| pj >= *unit);
     let (unit, name) = fitting.unwrap_or(&(1.0, "pJ"));
     format!("{:.3} {name}", pj / unit)
 }
 
+/// What the page says of each segment.
+#[derive(Clone, Copy, Debug)]
+pub enum Segments<'s> {
+    /// As the replay has it.
+    Replayed(&'s [SegmentTime]),
+    /// As SET's model has it: nothing was replayed.
+    Modelled(&'s [SegmentCost]),
+}
+
 /// The report as a page: figures, and what bounds each segment.
-pub fn page(network: &Network, machine: &Machine, tree: &Tree, report: &Report) -> String {
+pub fn page(report: &Report, segments: Segments<'_>, batch: &str) -> String {
     let mut page = format!(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>{0}</title>\n<style>body{{font:15px sans-serif;margin:2em;max-width:70em}}\
          table{{border-collapse:collapse}}td,th{{border:1px solid #ccc;padding:.2em .6em;text-align:right}}\
          td:first-child,th:first-child{{text-align:left}}pre{{background:#f6f6f6;padding:1em}}</style>\n<h1>{0} on {1}</h1>\n<pre>{2}</pre>\n",
-        escape(&network.name),
-        escape(&machine.name),
+        escape(&report.network),
+        escape(&report.machine),
         escape(&text(report))
     );
-    let Ok(segments) = crate::segments(network, machine, tree) else {
-        return page;
-    };
-    page.push_str("<h2>Segments</h2>\n<table><tr><th>layers<th>energy, pJ<th>cycles<th>DRAM, bytes<th>cycles of DRAM<th>cycles of the busiest link<th>bound by</tr>\n");
+    match segments {
+        Segments::Replayed(segments) => replayed(&mut page, segments),
+        Segments::Modelled(segments) => modelled(&mut page, segments),
+    }
+    let _ = writeln!(
+        page,
+        "<p>A segment that is bound by DRAM waits for its bytes. A larger batch (<code>{}</code>) loads weights once for more images; \
+         a larger <code>l2.bytes</code> of the machine lets more results stay on the cores; a longer search (<code>--seconds</code>) finds \
+         trees that do; a higher <code>dram.bytes_per_cycle</code> shortens the wait itself.</p>",
+        escape(batch)
+    );
+    page
+}
+
+fn replayed(page: &mut String, segments: &[SegmentTime]) {
+    page.push_str("<h2>Segments</h2>\n<p>Cycles and bytes are those of the replay, from the end of the segment before to the end of this one; transfers for later segments count where they happen. \
+        A link and a unit are the busiest of theirs.</p>\n\
+        <table><tr><th>layers<th>cycles<th>DRAM, bytes<th>DRAM busy<th>link busy<th>unit of a core busy<th>bound by</tr>\n");
+    for segment in segments {
+        let [dram, link, unit] = segment.busy.map(|part| part * 100.0);
+        let _ = writeln!(
+            page,
+            "<tr><td>{}<td>{}<td>{}<td>{dram:.1} %<td>{link:.1} %<td>{unit:.1} %<td>{}</tr>",
+            escape(&segment.layers),
+            segment.cycles,
+            segment.dram_bytes,
+            segment.bound_by(),
+        );
+    }
+    page.push_str("</table>\n");
+}
+
+fn modelled(page: &mut String, segments: &[SegmentCost]) {
+    page.push_str("<h2>Segments in SET's model</h2>\n<p>The model counts a byte for each element, and no waits.</p>\n\
+        <table><tr><th>layers<th>energy, pJ<th>cycles<th>DRAM, bytes<th>cycles of DRAM<th>cycles of the busiest link<th>bound by</tr>\n");
     for segment in segments {
         let _ = writeln!(
             page,
@@ -240,10 +336,4 @@ pub fn page(network: &Network, machine: &Machine, tree: &Tree, report: &Report) 
         );
     }
     page.push_str("</table>\n");
-    page.push_str(
-        "<p>A segment that is bound by DRAM waits for its bytes. A larger <code>--batch</code> loads weights once for more images; \
-         a larger <code>l2.bytes</code> of the machine lets more results stay on the cores; a longer search (<code>--seconds</code>) finds \
-         trees that do; a higher <code>dram.bytes_per_cycle</code> shortens the wait itself.</p>\n",
-    );
-    page
 }

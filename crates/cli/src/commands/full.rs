@@ -18,6 +18,7 @@ mod lsp;
 mod machine;
 mod map;
 mod mesh;
+mod network;
 mod pack;
 mod resources;
 mod schedule;
@@ -29,6 +30,7 @@ mod yields;
 pub(crate) use chipless_lsp::check;
 pub(crate) use fix::fix;
 pub(crate) use mesh::take_mesh;
+pub(crate) use network::network;
 pub(crate) use pack::program;
 pub(crate) use resources::resources;
 

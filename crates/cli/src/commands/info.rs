@@ -61,7 +61,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut read = Vec::new();
     let gathered = Gathered::of(&arguments.files, &[])?;
     for path in &gathered.files {
-        let opened = Opened::open(path).and_then(|opened| {
+        let opened = Opened::open(path);
+        if let (Ok(opened), Format::Human) = (&opened, arguments.answer.format())
+            && let Some(text) = full::network(&opened.path, &opened.bytes)
+        {
+            terminal::print(&text)?;
+            continue;
+        }
+        let opened = opened.and_then(|opened| {
             let (info, raw, rest) = opened.with_file(&options, |file| {
                 let document = file.part()?;
                 let tree = if arguments.memory {

@@ -41,6 +41,11 @@ pub(crate) fn program(_: &Path, bytes: Bytes) -> Result<Bytes, Failure> {
     Ok(bytes)
 }
 
+/// Networks are described by what schedules them.
+pub(crate) fn network(_: &str, _: &[u8]) -> Option<String> {
+    None
+}
+
 /// There are no meshes: a machine is a machine file of its target.
 #[expect(clippy::unnecessary_wraps, reason = "that of a full build may fail")]
 pub(crate) fn take_mesh(_: &mut Options) -> Result<(), Failure> {

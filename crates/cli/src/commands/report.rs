@@ -77,6 +77,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
                 "a file of this target has no pictures of its own. Pass `-o PAGE.html` to write its page, or run `chipless view` to see it in a browser",
             ));
         };
+        if let (Some(by), Some(_)) = (document.timed_by()?, &arguments.output) {
+            terminal::complain(&format!("{}: note: timed by {by}\n", opened.path));
+        }
         Ok(draws.pictures()?)
     })?;
     match &arguments.output {

@@ -356,7 +356,8 @@ fn several_pictures_are_not_one_file() {
         "{err}"
     );
     assert!(!Path::new(&picture).exists());
-    done(&["report", &made.schedule, "-o", &made.path("pictures")]);
+    let (code, _, err) = run(&["report", &made.schedule, "-o", &made.path("pictures")]);
+    assert_eq!(code, 0, "{err}");
 }
 
 /// A ranking says what each row is worth, what explains it, and what helps without another machine.
@@ -415,6 +416,117 @@ fn images_of_a_shape_are_told() {
     let (code, out, err) = run(&[&given, &shape[..]].concat());
     assert_eq!(code, 0, "{err}");
     assert!(out.contains(" layers, 4 images ("), "{out}");
+}
+
+/// A tree that is given is evaluated by both measures, and its schedule is written in the dialect that a search writes.
+#[test]
+fn a_tree_that_is_given_is_replayed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (tree, one, other) = (path("t.json"), path("s.json"), path("e.json"));
+    let given = ["schedule", NETWORK, "--machine", MACHINE, "--no-compare"];
+    let with = |more: &[&str]| {
+        let (code, out, err) = run(&[&given[..], &["--precision", "fp16"], more].concat());
+        assert_eq!(code, 0, "{err}");
+        out
+    };
+    let found = with(&["--trees", "50", "-o", &one, "--tree", &tree]);
+    let line = |text: &str, title: &str| {
+        let mut lines = text.lines().map(str::trim);
+        lines
+            .find(|line| line.starts_with(title))
+            .map(str::to_owned)
+    };
+    let evaluated = with(&["--evaluate", &tree, "-o", &other]);
+    assert!(
+        evaluated.contains(&format!("written: {other}")),
+        "{evaluated}"
+    );
+    for title in ["replay", "floor", "SET's model"] {
+        assert_eq!(line(&found, title), line(&evaluated, title), "{title}");
+    }
+    assert!(line(&found, "layer by layer").is_some(), "{found}");
+    let text = |path: &str| std::fs::read_to_string(path).unwrap();
+    assert_eq!(text(&one), text(&other));
+    let only = with(&["--evaluate", &tree]);
+    assert!(
+        !only.contains("written") && only.contains("replay"),
+        "{only}"
+    );
+}
+
+/// The page says of each segment what the replay says, and names an option that the precision takes.
+#[test]
+fn the_page_is_of_the_replay() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (page, output) = (path("r.html"), path("s.json"));
+    let given = [
+        "schedule",
+        NETWORK,
+        "--machine",
+        MACHINE,
+        "--no-compare",
+        "--trees",
+        "20",
+    ];
+    for (more, option) in [("fp16", "--shape input=4,3,8,8"), ("int8", "--batch 4")] {
+        let outputs = ["-o", &output, "--report", &page, "--precision", more];
+        let (code, said, err) = run(&[&given[..], &outputs[..]].concat());
+        assert_eq!(code, 0, "{err}");
+        let text = std::fs::read_to_string(&page).unwrap();
+        assert!(
+            text.contains(option) && text.contains("DRAM busy"),
+            "{text}"
+        );
+        let replay = said.lines().find(|line| line.trim().starts_with("replay"));
+        assert!(text.contains(replay.unwrap()), "{text}");
+    }
+}
+
+/// A network is no program; `info` says what goes in and out, and how it becomes one.
+#[test]
+fn a_network_is_described_with_what_to_do_next() {
+    let out = done(&["info", NETWORK]);
+    for expected in [
+        "input  float32  ",
+        "outputs",
+        " Conv",
+        "chipless schedule fixtures/schedule/small.onnx --machine mesh4x4",
+    ] {
+        assert!(out.contains(expected), "{expected}: {out}");
+    }
+}
+
+/// Pictures say by which machine they are timed, as a run does, and a run takes keys of meshes.
+#[test]
+fn the_machine_of_a_schedule_is_told() {
+    let made = Made::with(&["--precision", "fp16"]);
+    let (_, _, err) = run(&["report", &made.schedule, "-o", &made.path("pictures")]);
+    assert!(
+        err.contains("timed by spec, built in (--machine gives another)"),
+        "{err}"
+    );
+    let time = |figure: &str| {
+        let out = done(&[
+            "run",
+            &made.schedule,
+            "--machine",
+            MACHINE,
+            "--timing-only",
+            "--set",
+            figure,
+        ]);
+        out.lines().next().map(str::to_owned)
+    };
+    assert_eq!(
+        time("dram.bytes_per_cycle=4"),
+        time("dram.bytes_per_second=4e9")
+    );
+    assert_ne!(
+        time("dram.bytes_per_cycle=4"),
+        time("dram.bytes_per_cycle=8")
+    );
 }
 
 /// Gives every box of a transfer one output channel more.
@@ -485,19 +597,32 @@ fn a_schedule_says_which_latency_counts_and_how_it_goes_on() {
     let (code, out, err) = run(&arguments);
     assert_eq!(code, 0, "{err}");
     // The best so far never becomes worse, by either measure.
-    let figures = |from: &str, to: &str| -> Vec<f64> {
-        let lines = err.lines().filter(|line| line.contains("best so far"));
-        let between = |line: &str| {
-            let (before, _) = line.split_once(to)?;
-            before.rsplit_once(from)?.1.trim().parse().ok()
-        };
-        lines.filter_map(between).collect()
+    let number = |text: &str| -> Option<f64> {
+        let (value, unit) = text.split_once(' ')?;
+        let units = [
+            ("ns", 1e-9),
+            ("µs", 1e-6),
+            ("ms", 1e-3),
+            ("nJ", 1e-9),
+            ("µJ", 1e-6),
+            ("mJ", 1e-3),
+        ];
+        let (_, size) = units.iter().find(|(name, _)| *name == unit)?;
+        Some(value.parse::<f64>().ok()? * size)
     };
-    let of_model = figures("so far ", " pJ cycles in SET");
-    let of_replay = figures("bound), ", " by the replay");
-    assert!(!of_model.is_empty(), "{err}");
-    for figures in [&of_model, &of_replay] {
-        assert!(figures.is_sorted_by(|a, b| a >= b), "{err}");
+    let products = |measure: &str| -> Vec<f64> {
+        let of_line = |line: &str| {
+            let (_, figures) = line.split_once("best so far ")?;
+            let (time, energy) = figures.split_once(measure)?.0.split_once(" and ")?;
+            Some(number(time)? * number(energy)?)
+        };
+        err.lines().filter_map(of_line).collect()
+    };
+    let (of_model, of_replay) = (products(" in SET's model"), products(" by the replay"));
+    assert!(!of_model.is_empty() || !of_replay.is_empty(), "{err}");
+    for products in [&of_model, &of_replay] {
+        // Figures are rounded.
+        assert!(products.is_sorted_by(|a, b| a * 1.002 >= *b), "{err}");
     }
     // The latency that counts is that of the run that it proposes.
     let command = out

@@ -1,13 +1,13 @@
 //! The best schedule of the trees that there are.
 
-use super::Unwritten;
 use super::spec::Emitter;
 use super::written::Written;
+use super::{Floor, Unwritten};
 use crate::machine::Machine;
 use crate::model::{Cost, Objective, explicit, nodes_of, with_evaluator};
 use crate::network::Network;
 use crate::search::refine::{Course, Figures, Judged, refine};
-use crate::search::{Found, Options, Progress, Stopped, search};
+use crate::search::{self, Found, Options, Progress, Stopped};
 use crate::tree::Tree;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -25,6 +25,10 @@ pub struct Best {
     pub text: String,
     /// The next best of the trees that were replayed: its cost in SET's model, its energy and delay by the replay.
     pub runner_up: Option<(Cost, (f64, i64))>,
+    /// Energy and delay by the replay of one layer after another; nothing where that does not fit, or was not asked for.
+    pub layer_by_layer: Option<(f64, i64)>,
+    /// What no schedule is faster than, by the replay.
+    pub floor: Floor,
 }
 
 /// The schedule of a tree. It has passed every check before it is given.
@@ -47,7 +51,7 @@ pub fn spec_dialect(
             figures,
         })
     })?;
-    first(&emitter, (network, machine), vec![judged])
+    first(&emitter, (network, machine), tree.batch(), vec![judged])
 }
 
 /// Part of a search in which trees are judged by SET's model alone.
@@ -84,25 +88,41 @@ pub fn searched(
         .zip(replays)
         .map(|(all, replays)| all - replays);
     let count = objectives.len() as u64;
+    let emitter = Emitter::new(written, machine)?;
+    // What Chipless cannot schedule, or would refuse itself, shows before the search.
+    let alone = search::layer_by_layer(network, machine, options, |evaluator, root| {
+        emitter.schedule(evaluator, root)
+    })?;
+    let alone = alone.ok();
+    if let Some(fault) = alone
+        .as_ref()
+        .and_then(|(schedule, _)| emitter.faults_of_file(&schedule.write()))
+    {
+        return Err(Unwritten::Refused(fault));
+    }
+    // The end takes about as long: the best tree becomes a schedule once more, and is checked.
+    let end = began.elapsed();
+    let layer_by_layer = alone.map(|(_, figures)| (figures.energy, figures.delay));
     let mut searches: Vec<Found> = Vec::new();
     let mut trees = 0;
     for (number, objective) in (0..).zip(objectives) {
         let before = began.elapsed().as_secs_f64();
         let most = options.seconds.unwrap_or(f64::INFINITY) * BY_THE_MODEL;
+        let left = (most - before).max(0.0) / (count - number) as f64;
         if before >= most && number > 0 {
             break;
         }
         let part = Options {
             objective,
             one_pass: true,
-            seconds: options
+            seconds: options.seconds.map(|_| left),
+            latest: options
                 .seconds
-                .map(|seconds| seconds * BY_THE_MODEL / count as f64),
-            latest: until,
+                .map(|_| began + Duration::from_secs_f64(most.clamp(0.0, 1e6))),
             trees: of_model.map(|trees| trees / count + u64::from(number < trees % count)),
             ..options.clone()
         };
-        let found = search(network, machine, &part, interrupted, &mut |so_far| {
+        let found = search::search(network, machine, &part, interrupted, &mut |so_far| {
             progress(&Progress {
                 seconds: before + so_far.seconds,
                 trees: trees + so_far.trees,
@@ -116,10 +136,9 @@ pub fn searched(
             break;
         }
     }
-    let emitter = Emitter::new(written, machine)?;
     let (model, bounds) = (searches[0].cost, searches[0].bounds);
     let course = Course {
-        until,
+        until: until.map(|until| until.checked_sub(end).unwrap_or(began)),
         trees: replays,
         interrupted,
         progress: &mut |replays, figures| {
@@ -139,7 +158,8 @@ pub fn searched(
         course,
         &|evaluator, root| Ok(emitter.schedule(evaluator, root)?.1),
     )?;
-    let best = first(&emitter, (network, machine), judged)?;
+    let mut best = first(&emitter, (network, machine), options.batch, judged)?;
+    best.layer_by_layer = layer_by_layer;
     let mut found = searches.swap_remove(0);
     found.trees = trees + replayed;
     found.seconds = began.elapsed().as_secs_f64();
@@ -153,6 +173,7 @@ pub fn searched(
 fn first(
     emitter: &Emitter<'_>,
     (network, machine): (&Network, &Machine),
+    batch: i64,
     judged: Vec<Judged>,
 ) -> Result<Best, Unwritten> {
     let mut wrong = None;
@@ -178,10 +199,11 @@ fn first(
                     let Figures { energy, delay, .. } = next.figures;
                     (next.cost, (energy, delay))
                 }),
+                layer_by_layer: None,
+                floor: emitter.floor(batch),
             });
         };
-        let refused = format!("its schedule does not pass `check`: {fault}");
-        wrong = wrong.or(Some(Unwritten::Unsupported(refused)));
+        wrong = wrong.or(Some(Unwritten::Refused(fault)));
     }
     Err(wrong.unwrap_or_else(|| Unwritten::Unsupported("there is no tree".to_owned())))
 }

@@ -23,7 +23,7 @@ impl Writer<'_> {
         let (layer, operation) = (&front.network.layers[index], &front.operations[index]);
         let here = Placement::Layer(index);
         let own = self.scales.layers[index];
-        let (mut from, mut taken) = (Vec::new(), Vec::new());
+        let mut read = Vec::new();
         for operand in &operation.operands {
             // What moves is stored as the result is before it moves.
             let operand = match operation.action {
@@ -32,17 +32,15 @@ impl Writer<'_> {
                 }
                 _ => Cow::Borrowed(operand),
             };
-            let (producer, quantisation) = self.operand(&operand, Placement::Before(index));
-            from.push(producer);
-            taken.push(quantisation);
+            read.push(self.operand(&operand, Placement::Before(index)));
         }
-        let mut value = self.value(
-            &layer.name,
-            operation_name(&operation.action),
-            &from,
-            layer.output,
-            operation.element,
-        );
+        let name = operation_name(&operation.action);
+        // The format has the constant of a sum or a product behind the activation.
+        if ["element_wise_add", "element_wise_mult"].contains(&name) {
+            read.sort_by_key(|(producer, _)| matches!(producer, Producer::Constant(_)));
+        }
+        let (from, taken): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+        let mut value = self.value(&layer.name, name, &from, layer.output, operation.element);
         let (mut reach, mut kind, mut weights) = (Reach::Same, LayerType::Vp, None);
         let input = self.extents(from[0]);
         match &operation.action {

@@ -3,11 +3,13 @@
 mod aligned;
 mod best;
 mod build;
+mod floor;
 mod jobs;
 mod layers;
 mod lives;
 mod lowered;
 mod scales;
+mod segments;
 mod set;
 mod spec;
 mod stages;
@@ -16,6 +18,8 @@ mod weights;
 mod written;
 
 pub use best::{Best, searched, spec_dialect};
+pub use floor::Floor;
+pub use segments::{SegmentTime, segment_times};
 pub use spec::replay_machine;
 pub use written::Written;
 
@@ -50,6 +54,8 @@ pub enum Unwritten {
     Impossible(Impossible),
     /// Chipless lacks something.
     Unsupported(String),
+    /// Chipless made a schedule that it refuses itself: a fault of its own.
+    Refused(String),
 }
 
 impl From<Impossible> for Unwritten {
@@ -63,6 +69,10 @@ impl std::fmt::Display for Unwritten {
         match self {
             Unwritten::Impossible(impossible) => impossible.fmt(f),
             Unwritten::Unsupported(text) => f.write_str(text),
+            Unwritten::Refused(finding) => write!(
+                f,
+                "Chipless made a schedule that does not pass its own `check`, so nothing is written. This is a fault of Chipless, not of the network: please report it with the network, the command and this finding: {finding}"
+            ),
         }
     }
 }

@@ -25,12 +25,12 @@ const PARAMETERS: i64 = chipless_gemini::bytes::CHANNEL_PARAMETERS as i64;
 
 /// Everything that trees are made schedules with.
 pub(super) struct Emitter<'e> {
-    written: &'e Written,
-    machine: &'e Machine,
+    pub(super) written: &'e Written,
+    pub(super) machine: &'e Machine,
     /// The network as it is executed.
     network: Network,
     /// The machine as the replay has it.
-    timed: chipless_gemini::Machine,
+    pub(super) timed: chipless_gemini::Machine,
 }
 
 impl<'e> Emitter<'e> {
@@ -97,17 +97,28 @@ impl<'e> Emitter<'e> {
         }
     }
 
-    /// Why a schedule is refused.
-    pub(super) fn faults(&self, text: &str) -> Option<String> {
+    /// Why a schedule is refused by what `check` finds in the file. A proof of its program takes as long again.
+    pub(super) fn faults_of_file(&self, text: &str) -> Option<String> {
         let limits = Limits::default();
         let document = match Document::read(text.as_bytes(), "schedule.json", &limits) {
             Ok(document) => document,
             Err(finding) => return Some(finding.to_string()),
         };
         let findings = document.findings(Some(&self.network), None, &limits);
-        if let Some(fault) = findings.iter().find(|finding| finding.is_error()) {
-            return Some(fault.to_string());
+        let mut faults = findings.iter().filter(|finding| finding.is_error());
+        faults.next().map(ToString::to_string)
+    }
+
+    /// Why a schedule is refused.
+    pub(super) fn faults(&self, text: &str) -> Option<String> {
+        if let Some(fault) = self.faults_of_file(text) {
+            return Some(fault);
         }
+        let limits = Limits::default();
+        let document = match Document::read(text.as_bytes(), "schedule.json", &limits) {
+            Ok(document) => document,
+            Err(finding) => return Some(finding.to_string()),
+        };
         let data = self.data();
         let lowered = chipless_gemini::lower(&document.schedule, &data, &self.timed, &limits);
         match lowered {
@@ -118,7 +129,7 @@ impl<'e> Emitter<'e> {
         }
     }
 
-    fn data(&self) -> Data<'_> {
+    pub(super) fn data(&self) -> Data<'_> {
         Data {
             network: Some(&self.network),
             weights: None,

@@ -10,7 +10,7 @@ use std::rc::Rc;
 const INTEGERS: [i32; 2] = [6, 7];
 
 /// Operations that are computed where everything that they read is constant; `Shape` reads any tensor.
-const FOLDED: [&str; 19] = [
+const FOLDED: [&str; 20] = [
     "Shape",
     "Gather",
     "Concat",
@@ -26,6 +26,7 @@ const FOLDED: [&str; 19] = [
     "Div",
     "Sqrt",
     "ConstantOfShape",
+    "Range",
     "Expand",
     "Equal",
     "Where",
@@ -336,6 +337,24 @@ fn folded(
         "Concat" => {
             let axis = axis_of(attributes.int("axis").unwrap_or(0), rank)?;
             joined(constants, axis)
+        }
+        "Range" => {
+            let number = |at: usize| {
+                let constant = constants.get(at);
+                let number = constant.and_then(|constant| constant.single());
+                number.ok_or_else(|| format!("input {at} is not one number that is known"))
+            };
+            let (start, limit, step) = (number(0)?, number(1)?, number(2)?);
+            let count = ((limit - start) / step).ceil().max(0.0);
+            if count.is_nan() || count > MOST as f64 {
+                return Err(format!("from {start} to {limit} by {step}"));
+            }
+            let numbers = (0..count as i64).map(|at| start + at as f64 * step);
+            Ok(Constant {
+                shape: vec![count as i64],
+                data: Data::There(Rc::new(numbers.collect())),
+                ..first.clone()
+            })
         }
         "ConstantOfShape" => {
             let shape = Reader::whole(first)?;

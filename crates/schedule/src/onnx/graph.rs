@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 /// The operations of ONNX that are read.
-const SUPPORTED: [&str; 51] = [
+const SUPPORTED: [&str; 52] = [
     "Conv",
     "Gemm",
     "MatMul",
@@ -61,6 +61,7 @@ const SUPPORTED: [&str; 51] = [
     "Gather",
     "Sqrt",
     "ConstantOfShape",
+    "Range",
     "Expand",
     "Equal",
     "Where",
@@ -185,7 +186,7 @@ impl<'g> Reader<'g> {
             dims.push(extent.ok_or_else(|| {
                 let open = dim.dim_param.clone().unwrap_or_else(|| format!("{at}"));
                 format!(
-                    "the input `{name}` has the open dimension `{open}`: shapes cannot be inferred"
+                    "the input `{name}` has the open dimension `{open}`: give its shape with --precision int8 --shape {name}=1,…"
                 )
             })?);
         }

@@ -12,13 +12,16 @@ mod fuse;
 mod graph;
 mod moves;
 pub(crate) mod proto;
+mod summary;
 mod value;
 mod view;
 
 pub use constant::Beside;
 pub(crate) use fold::axis_of;
+pub use summary::{Summary, Tensor, summary};
 
 use crate::front::Front;
+use crate::import::Shapes;
 use std::fmt;
 
 /// Why an ONNX file cannot be scheduled: what is wrong, one line each.
@@ -55,6 +58,67 @@ impl std::error::Error for Refused {}
 pub fn read(bytes: &[u8], batch: i64, beside: Beside<'_>) -> Result<Front, Refused> {
     let (graph, version) = decoded(bytes)?;
     graph::Reader::new(&graph, version, batch, beside)?.read()
+}
+
+/// The same with shapes of inputs, whose first extents are the batch.
+///
+/// # Errors
+/// What cannot be read or is not supported, by node; a shape that is not one of the file's.
+pub fn read_shaped(
+    bytes: &[u8],
+    batch: i64,
+    shapes: &Shapes,
+    beside: Beside<'_>,
+) -> Result<Front, Refused> {
+    let (mut graph, version) = decoded(bytes)?;
+    for (name, given) in shapes {
+        set_shape(&mut graph, name, given, batch).map_err(|text| Refused(vec![text]))?;
+    }
+    graph::Reader::new(&graph, version, batch, beside)?.read()
+}
+
+/// Gives an input its open dimensions.
+fn set_shape(
+    graph: &mut proto::Graph,
+    name: &str,
+    given: &[i64],
+    batch: i64,
+) -> Result<(), String> {
+    let names = port_names(graph)[0].join(", ");
+    let input = graph.input.iter_mut();
+    let input = input
+        .rev()
+        .find(|input| input.name.as_deref() == Some(name));
+    let input = input.ok_or_else(|| {
+        format!("expected the name of an input ({names}) as --shape, found `{name}`")
+    })?;
+    let dims = input.r#type.as_mut();
+    let dims = dims.and_then(|of| Some(&mut of.tensor_type.as_mut()?.shape.as_mut()?.dim));
+    let dims = dims.ok_or_else(|| format!("the input `{name}` has no dimensions in the file"))?;
+    if dims.len() != given.len() {
+        return Err(format!(
+            "the input `{name}` has {} dimensions, --shape gives {}",
+            dims.len(),
+            given.len()
+        ));
+    }
+    for (at, (dim, told)) in dims.iter_mut().zip(given).enumerate() {
+        match dim.dim_value.filter(|extent| *extent > 0) {
+            _ if at == 0 && *told != batch => {
+                return Err(format!(
+                    "the shape of the input `{name}` has {told} images, others or --batch have {batch}"
+                ));
+            }
+            Some(fixed) if at > 0 && fixed != *told => {
+                return Err(format!(
+                    "the model fixes dimension {at} of the input `{name}` at {fixed}, --shape gives {told}. Only open dimensions and a batch of 1 can be given: export the model with an open dimension there"
+                ));
+            }
+            Some(_) => {}
+            None => dim.dim_value = Some(*told),
+        }
+    }
+    Ok(())
 }
 
 /// The version of a file that names none.

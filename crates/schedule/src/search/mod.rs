@@ -13,7 +13,10 @@ mod state;
 use crate::machine::Machine;
 use crate::model::segment::Evaluator;
 use crate::model::{Bounds, Cost, Factors, Impossible, Objective, bounds, explicit, tree_of};
-use crate::model::{leaf_costs, node::Node};
+use crate::model::{
+    leaf_costs,
+    node::{Branch, Node},
+};
 use crate::network::Network;
 use crate::tree::Tree;
 use chain::Chain;
@@ -247,6 +250,24 @@ pub fn search(
         seconds: began.elapsed().as_secs_f64(),
         stopped: coordinator.stopped.unwrap_or(Stopped::Time),
     })
+}
+
+/// Hands on the tree that has one layer after another.
+///
+/// # Errors
+/// What is short where a layer does not fit.
+pub(crate) fn layer_by_layer<T>(
+    network: &Network,
+    machine: &Machine,
+    options: &Options,
+    take: impl FnOnce(&mut Evaluator<'_>, &Branch) -> T,
+) -> Result<T, Impossible> {
+    let factors = Factors::up_to(machine.cores());
+    let evaluator = Evaluator::new(leaf_costs(machine, network, options.batch), &factors);
+    let mut searcher = Searcher::new(evaluator, options.objective);
+    let limits = bounds(&searcher.evaluator.costs);
+    let state = start::layer_by_layer(&mut searcher, &limits)?;
+    Ok(take(&mut searcher.evaluator, &state.root()))
 }
 
 fn work(searcher: &mut Searcher<'_>, shared: &Shared, worker: usize, threads: usize) {

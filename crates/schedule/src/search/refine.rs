@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 const ABREAST: usize = 4;
 /// Trees of a search that are judged to begin with.
 const FIRST: usize = 3;
-/// Of these, those that are judged however late it is.
+/// Of these, those that are judged first; the best is, however late it is.
 const JUDGED: usize = 2;
 /// A tree that costs so many times as much by the model is not judged.
 const WORTH: f64 = 1.5;
@@ -147,7 +147,12 @@ pub(crate) fn refine<E: Send + From<Impossible>>(
         let (mut round, mut wrong) = (Duration::ZERO, None);
         for found in found {
             let first = &found.states[..found.states.len().min(FIRST)];
-            let (judged, others) = first.split_at(first.len().min(JUDGED));
+            let most = if course.is_over(Duration::ZERO) {
+                1
+            } else {
+                JUDGED
+            };
+            let (judged, others) = first.split_at(first.len().min(most));
             for states in [judged, others] {
                 if !climb.best.is_empty() && course.is_over(round) {
                     break;

@@ -3,7 +3,7 @@
 use super::menu::Searcher;
 use super::state::{Piece, State};
 use crate::model::node::{Branch, Leaf, Node, Region, Site};
-use crate::model::{Bounds, Impossible};
+use crate::model::{Bounds, Impossible, Objective};
 use crate::tree::Cut;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -22,21 +22,11 @@ pub(super) fn starts(
     deadline: Option<Instant>,
     interrupted: &AtomicBool,
 ) -> Result<Vec<State>, Impossible> {
-    let batch = searcher.evaluator.costs.batch as u32;
     let objective = searcher.objective;
-    let mut weight = (limits.energy / limits.delay.max(1.0)).max(1e-9);
-    if objective == crate::model::Objective::Delay {
-        weight *= 1e6;
-    } else if objective == crate::model::Objective::Energy {
-        weight *= 1e-6;
-    }
+    let weight = weight(searcher, limits);
     let mut states = Vec::new();
     let mut short = None;
-    for groups in (1..=batch)
-        .rev()
-        .filter(|groups| batch.is_multiple_of(*groups))
-        .take(6)
-    {
+    for groups in sub_batches(searcher) {
         let is_late = || {
             deadline.is_some_and(|deadline| Instant::now() >= deadline)
                 || interrupted.load(Ordering::Relaxed)
@@ -56,9 +46,52 @@ pub(super) fn starts(
     states.sort_by(|a, b| a.score(objective).total_cmp(&b.score(objective)));
     match (states.is_empty(), short) {
         (true, Some(short)) => Err(short),
-        (true, None) => Err(Impossible::Rule("the network has no layers".to_owned())),
+        (true, None) => Err(no_layers()),
         _ => Ok(states),
     }
+}
+
+/// Energy that a cycle is worth.
+fn weight(searcher: &Searcher<'_>, limits: &Bounds) -> f64 {
+    let even = (limits.energy / limits.delay.max(1.0)).max(1e-9);
+    match searcher.objective {
+        Objective::Edp => even,
+        Objective::Delay => even * 1e6,
+        Objective::Energy => even * 1e-6,
+    }
+}
+
+/// Numbers of sub-batches that are tried.
+fn sub_batches(searcher: &Searcher<'_>) -> impl Iterator<Item = u32> + use<> {
+    let batch = searcher.evaluator.costs.batch as u32;
+    let divisors = (1..=batch).rev();
+    divisors
+        .filter(move |groups| batch.is_multiple_of(*groups))
+        .take(6)
+}
+
+/// One layer after another, each over the cores that suit it: what a search has to beat. The whole batch passes once.
+pub(super) fn layer_by_layer(
+    searcher: &mut Searcher<'_>,
+    limits: &Bounds,
+) -> Result<State, Impossible> {
+    let weight = weight(searcher, limits);
+    let (mut states, mut short) = (Vec::new(), None);
+    for groups in sub_batches(searcher) {
+        match alone(searcher, groups, weight) {
+            Ok(state) => states.push(state),
+            Err(impossible) => short = short.or(Some(impossible)),
+        }
+    }
+    let mut states = in_one_pass(searcher, states);
+    if states.is_empty() {
+        return Err(short.unwrap_or_else(no_layers));
+    }
+    Ok(states.swap_remove(0))
+}
+
+fn no_layers() -> Impossible {
+    Impossible::Rule("the network has no layers".to_owned())
 }
 
 /// The same trees with their sub-batches inside the segments. Those that do not fit so are left out, unless none does.
@@ -246,6 +279,9 @@ fn segments(
         let mut least: Option<(f64, usize, Piece)> = None;
         let mut misses = 0;
         for start in (end.saturating_sub(longest)..end).rev() {
+            if end - start > SHORT && is_late() {
+                break;
+            }
             let piece = segment(searcher, state, &leaves, start, end, weight);
             let cost = piece
                 .as_ref()

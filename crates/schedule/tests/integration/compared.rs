@@ -173,3 +173,46 @@ fn a_shape_replaces_a_batch_of_one() {
     let name = said("x", &[4, 16, 4, 4]);
     assert!(name.contains("(input) as --shape, found `x`"), "{name}");
 }
+
+/// Boxes of a detector: distances of both corners from anchors, which are the same for all images, scaled by strides.
+fn anchored() -> Graph {
+    let mut rng = fastrand::Rng::with_seed(3);
+    let mut graph = Graph::default();
+    graph.input_of(&[1, 4, 4, 4]);
+    let weight = graph.random(&mut rng, &[4, 4, 1, 1]);
+    graph.add(&Node::new("Conv", "conv", &["input", &weight]));
+    let shape = graph.integers(&[0, 4, -1]);
+    graph.add(&Node::new("Reshape", "distances", &["conv", &shape]));
+    let [zero, two, four, one] = [0, 2, 4, 1].map(|number| graph.integers(&[number]));
+    graph.add(&Node::new(
+        "Slice",
+        "low",
+        &["distances", &zero, &two, &one],
+    ));
+    graph.add(&Node::new(
+        "Slice",
+        "high",
+        &["distances", &two, &four, &one],
+    ));
+    let anchors = graph.random(&mut rng, &[1, 2, 16]);
+    graph.add(&Node::new("Sub", "first", &[&anchors, "low"]));
+    graph.add(&Node::new("Add", "last", &[&anchors, "high"]));
+    graph.add(&Node::new("Concat", "corners", &["first", "last"]).number("axis", 1));
+    let strides = graph.random(&mut rng, &[1, 1, 16]);
+    graph.add(&Node::new("Mul", "boxes", &[&strides, "corners"]));
+    graph.output("boxes");
+    graph
+}
+
+/// A constant of one image stands beside every image of a batch, whichever operand it is.
+#[test]
+fn constants_of_one_image_go_with_all_images() {
+    for images in [1, 2, 4] {
+        let shapes = Shapes::from([("input".to_owned(), vec![images, 4, 4, 4])]);
+        let bytes = anchored().bytes();
+        let front = chipless_schedule::import::read(&bytes, &shapes, &|_| None).unwrap();
+        let found = compared(&front, &front, &Inputs::new()).unwrap();
+        let error = found.outputs[0].relative_error.unwrap();
+        assert!(error < 2e-3, "{images}: {found:?}");
+    }
+}

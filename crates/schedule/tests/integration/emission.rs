@@ -4,8 +4,8 @@ use crate::onnx::{Graph, Node};
 use crate::{errors, machine, options, small};
 use chipless_gemini::Network;
 use chipless_model::Limits;
-use chipless_schedule::emit::{Written, set_dialect, spec_dialect};
-use chipless_schedule::model::Impossible;
+use chipless_schedule::emit::{Written, searched, segment_times, set_dialect, spec_dialect};
+use chipless_schedule::model::{Impossible, Objective};
 use chipless_schedule::search::{Found, search};
 use chipless_schedule::tree::Tree;
 use fastrand::Rng;
@@ -81,4 +81,39 @@ fn elements_are_moved_before_the_reader_that_a_tree_has_first() {
     let best = spec_dialect(&written, (&front.network, &machine()), &tree).unwrap();
     let network = Network::read(written.network_text().as_bytes(), &Limits::default()).unwrap();
     assert_eq!(errors(&best.text, Some(&network)), [""; 0]);
+}
+
+/// What the summary compares a schedule with is of the same replay, and the segments of the page are the whole of it.
+#[test]
+fn a_schedule_is_between_its_floor_and_one_layer_at_a_time() {
+    for batch in [1, 4] {
+        let (front, machine) = (small(batch), machine());
+        let written = Written::of(&front, batch, true).unwrap();
+        let of = (&front.network, &machine);
+        let delay = chipless_schedule::search::Options {
+            objective: Objective::Delay,
+            ..options(400, 1, 1, batch)
+        };
+        let never = AtomicBool::new(false);
+        let (found, best) = searched(&written, of, &delay, &never, &mut |_| {}).unwrap();
+        let cycles = best.replay.1;
+        let (_, alone) = best.layer_by_layer.unwrap();
+        assert!(
+            best.floor.cycles() <= cycles && cycles <= alone,
+            "{cycles}, {alone}, {:?}",
+            best.floor
+        );
+        assert!(best.floor.cycles() > 0 && found.trees > 0);
+        let segments = segment_times(&written, of, &best.tree, &best.text).unwrap();
+        let all: i64 = segments.iter().map(|segment| segment.cycles).sum();
+        assert!((all - cycles).abs() <= 1, "{segments:?}");
+        let bytes: i64 = segments.iter().map(|segment| segment.dram_bytes).sum();
+        assert!(bytes >= best.floor.dram_bytes, "{segments:?}");
+        assert!(
+            segments
+                .iter()
+                .all(|s| s.busy.iter().all(|part| (0.0..=1.001).contains(part))),
+            "{segments:?}"
+        );
+    }
 }

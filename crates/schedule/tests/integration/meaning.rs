@@ -3,7 +3,9 @@
 use crate::onnx::{Graph, Node};
 use crate::{machine, options};
 use chipless_schedule::front::{Action, Front, Numbers};
+use chipless_schedule::import::Shapes;
 use chipless_schedule::network::Kind;
+use chipless_schedule::reading::{Precision, Reading};
 use std::sync::atomic::AtomicBool;
 
 const INT8: i64 = 3;
@@ -249,4 +251,44 @@ fn an_input_that_is_added_to_itself_is_loaded_once() {
         bounds.energy,
         cost.energy
     );
+}
+
+/// Grids of anchors are counted from shapes, which `--shape` may give.
+#[test]
+fn grids_that_are_counted_are_constants() {
+    let grid = || {
+        let mut graph = graph(&[1, 3, 0, 4]);
+        graph.add(&Node::new("Relu", "map", &["input"]));
+        graph.add(&Node::new("Shape", "shape", &["map"]));
+        let two = graph.integers(&[2]);
+        graph.add(&Node::new("Gather", "rows", &["shape", &two]));
+        graph.add(&Node::new("Squeeze", "count", &["rows"]));
+        let [zero, one] = [0_i64, 1].map(|number| graph.constant(7, &[], &number.to_le_bytes()));
+        graph.add(&Node::new("Range", "places", &[&zero, "count", &one]));
+        graph.add(&Node::new("Cast", "real", &["places"]).number("to", 1));
+        let column = graph.integers(&[1, 1, -1, 1]);
+        graph.add(&Node::new("Reshape", "column", &["real", &column]));
+        graph.add(&Node::new("Add", "sum", &["map", "column"]));
+        graph.output("sum");
+        graph.bytes()
+    };
+    let read = |batch: i64, shape: &[i64]| {
+        let shapes = Shapes::from([("input".to_owned(), shape.to_vec())]);
+        let reading = Reading {
+            batch,
+            precision: Some(Precision::Int8),
+            shapes,
+        };
+        (reading.batch(), reading.read(&grid(), &|_| None))
+    };
+    let (batch, front) = read(1, &[2, 3, 5, 4]);
+    let (front, _) = front.unwrap();
+    assert_eq!((batch, front.inputs[0].extents), (2, [3, 5, 4]));
+    let places = front.constants[0].values.clone().unwrap();
+    assert!(places.ends_with(&[4.0]), "{places:?}");
+    let said = |batch: i64, shape: &[i64]| read(batch, shape).1.unwrap_err().to_string();
+    assert!(said(4, &[2, 3, 5, 4]).contains("has 2 images"));
+    assert!(said(1, &[1, 3, 5, 5]).contains("fixes dimension 3"));
+    let open = chipless_schedule::onnx::read(&grid(), 1, &|_| None).unwrap_err();
+    assert!(open.to_string().contains("--shape input=1,"), "{open}");
 }

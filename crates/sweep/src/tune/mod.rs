@@ -131,7 +131,7 @@ fn open(space: &Space, name: &str, files: &AnyFiles) -> Result<(Ready, Vec<u8>),
                 None => wrong(&error),
             }
         })?;
-    let written = Written::of(&front, space.reading.batch, false).map_err(|e| wrong(&e))?;
+    let written = Written::of(&front, space.reading.batch(), false).map_err(|e| wrong(&e))?;
     let ready = Ready {
         name: name.to_owned(),
         network: front.network,
@@ -156,7 +156,7 @@ fn scheduled(
 ) -> Result<Point, Failure> {
     let machine = base.machine(&space.figures, figures)?;
     let options = search::Options {
-        batch: space.reading.batch,
+        batch: space.reading.batch(),
         objective: space.objective,
         seconds: None,
         trees: Some(space.trees),
@@ -185,7 +185,7 @@ fn scheduled(
 fn impossible(network: &str, machine: &Machine, unwritten: &Unwritten) -> Failure {
     let kind = match unwritten {
         Unwritten::Impossible(_) => FailureKind::Fault,
-        Unwritten::Unsupported(_) => FailureKind::Unsupported,
+        Unwritten::Unsupported(_) | Unwritten::Refused(_) => FailureKind::Unsupported,
     };
     Failure::new(
         kind,

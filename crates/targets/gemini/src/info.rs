@@ -2,6 +2,7 @@
 
 use crate::document::Document;
 use crate::names::Name;
+use crate::network::is_constant;
 use crate::outputs::Outputs;
 use crate::schedule::{Bounds, Dialect, Peer, Schedule, TensorKind};
 use chipless_model::{ElementType, Info, TensorInfo, Value};
@@ -116,7 +117,7 @@ fn interface(schedule: &Schedule) -> (Vec<TensorInfo>, Vec<TensorInfo>) {
     let reads: HashSet<u32> = schedule
         .dram_out
         .iter()
-        .filter(|entry| !entry.weight)
+        .filter(|entry| !entry.weight && !entry.constant)
         .map(|entry| entry.transfer)
         .collect();
     let mut inputs: IndexMap<Name, (Bounds, u8)> = IndexMap::new();
@@ -129,6 +130,9 @@ fn interface(schedule: &Schedule) -> (Vec<TensorInfo>, Vec<TensorInfo>) {
             let Some(layer) = source.layer.filter(|layer| !computed.contains(layer)) else {
                 continue;
             };
+            if is_constant(schedule.name(layer)) {
+                continue;
+            }
             if matches!(source.peer, Peer::Dram(_)) && reads.contains(&source.transfer) {
                 let (bounds, _) = inputs
                     .entry(layer)

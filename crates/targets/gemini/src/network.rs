@@ -343,16 +343,21 @@ pub(crate) fn has_weights(layer: &Layer) -> bool {
 
 /// What a layer reads of others, of the network's inputs and of constants, in the order of its operands; weights are none.
 pub(crate) fn operands_of(layer: &Layer) -> impl Iterator<Item = &str> {
+    placed_operands_of(layer).map(|(_, name)| name)
+}
+
+/// The same, each with its place in the lists of the layer: its shape and type are there, wherever the operation takes it.
+pub(crate) fn placed_operands_of(layer: &Layer) -> impl Iterator<Item = (usize, &str)> {
     let weights = has_weights(layer);
-    let names = || layer.previous_layer.iter().map(String::as_str);
+    let names = || layer.previous_layer.iter().map(String::as_str).enumerate();
     // Of a constant beside an activation the place says nothing in what the front ends of this family write.
     let joined = is_ordered(&layer.operation);
     let inputs = names()
-        .filter(move |name| {
+        .filter(move |(_, name)| {
             joined && is_constant(name) || !is_constant(name) && !name.ends_with("_constant1")
         })
         .take(if weights { 1 } else { usize::MAX });
-    inputs.chain(names().filter(move |name| !weights && !joined && is_constant(name)))
+    inputs.chain(names().filter(move |(_, name)| !weights && !joined && is_constant(name)))
 }
 
 /// Whether the operands of an operation stand in their order, constants among them.

@@ -1,6 +1,7 @@
 //! `chipless schedule`
 
 mod compared;
+mod evaluated;
 mod samples;
 mod told;
 
@@ -20,11 +21,12 @@ use chipless_schedule::machine::Machine;
 use chipless_schedule::mesh;
 use chipless_schedule::model::{Bounds, Cost, Impossible, Objective};
 use chipless_schedule::reading::{self, Reading};
-use chipless_schedule::report::{Figures, Improvement, ModelFigures, Report, RunnerUp};
+use chipless_schedule::report::{Figures, Improvement, ModelFigures, Report, RunnerUp, Segments};
 use chipless_schedule::search::{self, Progress};
 use chipless_schedule::tree::Tree;
 use clap::{Args, ValueEnum};
 use compared::{compared, prepared};
+use evaluated::evaluate;
 use std::path::{Path, PathBuf};
 use told::Told;
 
@@ -77,9 +79,9 @@ pub(crate) struct Arguments {
         requires = "calibrate"
     )]
     calibration: Calibration,
-    /// Shape of an input, with the batch (fp16).
+    /// Shape of an input, with the batch.
     ///
-    /// Its extents replace open dimensions, and a first dimension of 1: the batch.
+    /// Its extents replace open dimensions, and a first dimension of 1: the batch. Without --precision, the network is then scheduled in fp16.
     #[arg(long, value_name = "NAME=1,3,224,224")]
     shape: Vec<String>,
     /// Write the scheduled network, for `run --network`.
@@ -118,9 +120,9 @@ pub(crate) struct Arguments {
     /// It changes how long the search takes, not its result for a number of trees.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Only evaluate this tree in SET's cost model.
+    /// Evaluate this tree instead of searching for one.
     ///
-    /// A tree file of Chipless, or a tree or scheme file of SET.
+    /// A tree file of Chipless, or a tree or scheme file of SET. Its cost is printed in SET's model and by the replay; with --dialect set, in SET's model alone. -o writes its schedule.
     #[arg(long, value_name = "TREE")]
     evaluate: Option<PathBuf>,
     /// Input of the comparison with the floating-point network.
@@ -143,7 +145,8 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   chipless machine mesh4x4 --template > mesh.json   a machine to edit
-  chipless schedule net.onnx --machine mesh4x4 --batch 4 -o schedule.json
+  chipless schedule net.onnx --machine mesh4x4 --precision int8 --batch 4 -o schedule.json
+  chipless schedule net.onnx --machine mesh4x4 --precision fp16 --shape x=4,3,8,8 -o s.json
   chipless schedule net.onnx --machine mesh4x4 -o s.json --network-out net.json --weights-out w
   chipless run s.json --machine mesh4x4 --network net.json --weights w --input x=x.npy
   chipless schedule net.onnx --machine mesh4x4 --calibrate images.npz -o schedule.json
@@ -264,7 +267,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         files::can_fill(directory)?;
     }
     let machine = machine(&arguments.machine)?;
-    let mut front = network(arguments, batch)?;
+    let (mut front, batch) = network(arguments, batch)?;
     let mut inputs = inputs(&arguments.inputs)?;
     let first = calibrated(arguments, &mut front)?;
     if inputs.is_empty() {
@@ -295,7 +298,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let prepared = prepared(arguments, (&front, batch), &inputs)?;
     let interrupted = interrupted();
-    let mut told = Told::new(arguments.objective.into());
+    let mut told = Told::new(arguments.objective.into(), machine.clock);
     let mut say = |progress: &Progress| told.say(progress);
     let options = search::Options {
         batch,
@@ -313,8 +316,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .output
         .as_deref()
         .unwrap_or(Path::new("schedule.json"));
+    told::begun(arguments, &front, &machine);
     let (mut replay, mut comparison) = (None, None);
+    let (mut layer_by_layer, mut floor) = (None, None);
     let runner_up;
+    let mut page_segments = Vec::new();
     let mut found;
     let network = &front.network;
     if let (Dialect::Spec, Some(lowered)) = (arguments.dialect, &lowered) {
@@ -329,12 +335,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .map_err(|error| short(&arguments.network, &error))?;
         let replayed = |(energy, delay)| Figures::new(energy, delay as f64);
         replay = Some(replayed(best.replay));
+        layer_by_layer = best.layer_by_layer.map(replayed);
+        floor = Some(best.floor.into());
         runner_up = best.runner_up.map(|(cost, run)| RunnerUp {
             model: ModelFigures::from(&cost),
             replay: Some(replayed(run)),
         });
         (found.tree, found.cost) = (best.tree, best.cost);
         files::write(output, &[best.text.as_bytes()])?;
+        if arguments.report.is_some() {
+            page_segments =
+                emit::segment_times(lowered, (network, &machine), &found.tree, &best.text)
+                    .map_err(|error| short(&arguments.network, &error))?;
+        }
         if let Some(prepared) = &prepared {
             comparison = compared(arguments, prepared, &front, &best.text)?;
         }
@@ -377,6 +390,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             })
             .collect(),
         replay,
+        layer_by_layer,
+        replay_floor: floor,
         runner_up,
         comparison,
         ..report(
@@ -388,7 +403,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         )
     };
     if let Some(path) = &arguments.report {
-        let page = chipless_schedule::report::page(&front.network, &machine, &found.tree, &report);
+        let modelled;
+        let segments = match arguments.dialect {
+            Dialect::Spec => Segments::Replayed(&page_segments),
+            Dialect::Set => {
+                modelled = chipless_schedule::segments(network, &machine, &found.tree)
+                    .map_err(|impossible| refused(&arguments.network, &impossible))?;
+                Segments::Modelled(&modelled)
+            }
+        };
+        let batch = told::larger_batch(&front, batch);
+        let page = chipless_schedule::report::page(&report, segments, &batch);
         files::write(path, &[page.as_bytes()])?;
     }
     let done = answer(arguments, &report)?;
@@ -501,7 +526,8 @@ fn beside(network: &Path, name: &str) -> Option<Vec<u8>> {
     Some(file?.to_vec())
 }
 
-fn network(arguments: &Arguments, batch: i64) -> Result<Front, Failure> {
+/// The network, and its batch.
+fn network(arguments: &Arguments, batch: i64) -> Result<(Front, i64), Failure> {
     let path = arguments.network.as_path();
     let wrong = |error: &dyn std::fmt::Display| Failure::unreadable(path.display(), error);
     let is_calibrated = arguments.calibrate.is_some();
@@ -529,7 +555,7 @@ fn network(arguments: &Arguments, batch: i64) -> Result<Front, Failure> {
     if let Some(note) = note {
         terminal::complain(&format!("{}: note: {note}\n", path.display()));
     }
-    Ok(front)
+    Ok((front, reading.batch()))
 }
 
 /// No schedule exists.
@@ -546,33 +572,14 @@ fn short(network: &Path, error: &emit::Unwritten) -> Failure {
     match error {
         emit::Unwritten::Impossible(impossible) => refused(network, impossible),
         emit::Unwritten::Unsupported(text) => Failure::unreadable(network.display(), text),
+        emit::Unwritten::Refused(_) => {
+            Failure::new(FailureKind::Unsupported, network.display(), error)
+        }
     }
 }
 
 fn tree_text(tree: &Tree) -> String {
     format!("{}\n", tree.to_json())
-}
-
-fn evaluate(
-    arguments: &Arguments,
-    front: &Front,
-    machine: &Machine,
-    batch: i64,
-    path: &Path,
-) -> Result<Exit, Failure> {
-    let text = files::read_text(path)?;
-    let tree = Tree::read(&text).map_err(|error| Failure::unreadable(path.display(), error))?;
-    let (cost, tree) = chipless_schedule::evaluate(&front.network, machine, batch, &tree)
-        .map_err(|impossible| refused(path, &impossible))?;
-    if let Some(path) = &arguments.tree {
-        files::write(path, &[tree_text(&tree).as_bytes()])?;
-    }
-    if let Some(path) = &arguments.output {
-        write_set_dialect(arguments, path, front, machine, &tree)?;
-    }
-    let bounds = chipless_schedule::lower_bounds(&front.network, machine, batch);
-    let report = report(arguments, (front, machine), batch, &cost, &bounds);
-    answer(arguments, &report)
 }
 
 /// What is told of a tree, however it was found.
@@ -602,6 +609,8 @@ fn report(
         lower_bound: Figures::new(bounds.energy, bounds.delay),
         history: Vec::new(),
         replay: None,
+        layer_by_layer: None,
+        replay_floor: None,
         runner_up: None,
         comparison: None,
     }

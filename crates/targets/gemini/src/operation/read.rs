@@ -4,7 +4,7 @@ use super::{
     Across, Activation, Kind, MOST, Move, Operand, Operation, Quantisation, Second, Vector, Window,
 };
 use crate::function::{Function, Known, OF_TWO};
-use crate::network::{Layer, Network, has_weights, operands_of};
+use crate::network::{Layer, Network, has_weights, placed_operands_of};
 use crate::strided::Strided;
 use chipless_model::ElementType;
 use serde_json::{Map, Value};
@@ -29,8 +29,10 @@ impl Operation {
             .ok_or_else(|| format!("the network has no layer `{name}`"))?;
         let named = Named { layer, name };
         let dilation = dilation(layer).map_err(|e| named.what(&e))?;
-        let previous: Vec<String> = operands_of(layer).map(str::to_owned).collect();
-        let operands = named.operands(previous.len())?;
+        let (places, previous): (Vec<usize>, Vec<String>) = placed_operands_of(layer)
+            .map(|(place, name)| (place, name.to_owned()))
+            .unzip();
+        let operands = named.operands(&places)?;
         let Some(first) = operands.first() else {
             return Err(named.what("it reads nothing"));
         };
@@ -89,16 +91,16 @@ impl Named<'_> {
         Ok(four)
     }
 
-    fn operands(&self, count: usize) -> Result<Vec<Operand>, String> {
+    fn operands(&self, places: &[usize]) -> Result<Vec<Operand>, String> {
         let layer = self.layer;
-        let operand = |i: usize| {
-            let i = i.min(layer.input_shape.len().saturating_sub(1));
+        let operand = |i: &usize| {
+            let i = (*i).min(layer.input_shape.len().saturating_sub(1));
             Ok(Operand {
                 element: self.element(&layer.input_dtype, i)?,
                 shape: self.shape(&layer.input_shape, i)?,
             })
         };
-        (0..count).map(operand).collect()
+        places.iter().map(operand).collect()
     }
 
     fn check_elements(&self, operands: &[Operand], output: ElementType) -> Result<(), String> {

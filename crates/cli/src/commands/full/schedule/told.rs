@@ -2,9 +2,12 @@
 
 use super::{Arguments, Dialect};
 use crate::terminal;
+use chipless_model::Time;
 use chipless_schedule::emit::Written;
 use chipless_schedule::front::{Front, Layout};
+use chipless_schedule::machine::Machine;
 use chipless_schedule::model::Objective;
+use chipless_schedule::report::energy;
 use chipless_schedule::search::{Found, Progress, Stopped};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -12,47 +15,89 @@ use std::path::{Path, PathBuf};
 /// What is said while the search runs: the best so far by each measure. The search begins anew several times, so the one that it is at may be worse.
 pub(super) struct Told {
     objective: Objective,
-    model: f64,
-    replay: f64,
+    clock: f64,
+    model: Option<(f64, f64)>,
+    replay: Option<(f64, f64)>,
 }
 
 impl Told {
-    pub(super) fn new(objective: Objective) -> Told {
-        let (model, replay) = (f64::INFINITY, f64::INFINITY);
+    pub(super) fn new(objective: Objective, clock: f64) -> Told {
         Told {
             objective,
-            model,
-            replay,
+            clock,
+            model: None,
+            replay: None,
         }
     }
 
+    fn better(&self, so_far: Option<(f64, f64)>, new: (f64, f64)) -> Option<(f64, f64)> {
+        let score = |(energy, delay)| self.objective.of(energy, delay);
+        so_far.filter(|old| score(*old) <= score(new)).or(Some(new))
+    }
+
     pub(super) fn say(&mut self, progress: &Progress) {
-        let score = |energy: f64, delay: f64| self.objective.of(energy, delay);
-        let unit = match self.objective {
-            Objective::Edp => "pJ cycles",
-            Objective::Delay => "cycles",
-            Objective::Energy => "pJ",
+        let of_model = (progress.best.energy, progress.best.delay as f64);
+        self.model = self.better(self.model, of_model);
+        if let Some((energy, delay)) = progress.replay {
+            self.replay = self.better(self.replay, (energy, delay as f64));
+        }
+        let figures = |(pj, cycles): (f64, f64)| {
+            let time = Time::from_ns(cycles / self.clock * 1e9);
+            format!("{time} and {}", energy(pj))
         };
-        let of_model = score(progress.best.energy, progress.best.delay as f64);
-        let bound = score(progress.bounds.energy, progress.bounds.delay);
-        let of_replay = progress
-            .replay
-            .map(|(energy, delay)| score(energy, delay as f64));
-        self.model = self.model.min(of_model);
-        self.replay = self.replay.min(of_replay.unwrap_or(f64::INFINITY));
-        let replay = if self.replay.is_finite() {
-            format!(", {:.4e} by the replay", self.replay)
-        } else {
-            String::new()
+        let best = match (self.replay, self.model) {
+            (Some(replay), _) => format!("{} by the replay", figures(replay)),
+            (None, Some(model)) => format!("{} in SET's model", figures(model)),
+            (None, None) => return,
         };
         let rate = progress.trees as f64 / progress.seconds.max(1e-9);
         terminal::complain(&format!(
-            "{:.0} s: best so far {:.4e} {unit} in SET's model ({:.2} times its lower bound){replay}; {rate:.0} trees/s\n",
+            "{:.0} s: best so far {best}; {rate:.0} trees/s\n",
             progress.seconds,
-            self.model,
-            self.model / bound.max(1e-300),
         ));
     }
+}
+
+/// Layers times cores from which the first figures take seconds.
+const MANY: usize = 1000;
+
+/// What is searched for, where it takes long until the first figures are there.
+pub(super) fn begun(arguments: &Arguments, front: &Front, machine: &Machine) {
+    let layers = front.network.layers.len();
+    if layers * machine.cores() < MANY {
+        return;
+    }
+    terminal::complain(&format!(
+        "{}: {} in {}; searching for a schedule on the {} cores of {}\n",
+        arguments.network.display(),
+        chipless_model::count(layers, "layer"),
+        if front.bits() == 8 { "int8" } else { "fp16" },
+        machine.cores(),
+        machine.name,
+    ));
+}
+
+/// The options of a batch four times as large.
+pub(super) fn larger_batch(front: &Front, batch: i64) -> String {
+    let declared = front
+        .inputs
+        .first()
+        .and_then(|input| input.declared.as_ref());
+    match declared.filter(|_| front.bits() != 8) {
+        Some(declared) => {
+            let shape = declared.shape.iter().enumerate();
+            let shape = shape.map(|(at, extent)| if at == 0 { extent * 4 } else { *extent });
+            let shape: Vec<String> = shape.map(|extent| extent.to_string()).collect();
+            format!("--shape {}={}", declared.name, shape.join(","))
+        }
+        None => format!("--batch {}", batch * 4),
+    }
+}
+
+/// The files that were written, a line each.
+pub(super) fn files(paths: &[&PathBuf]) -> String {
+    let line = |path: &&PathBuf| format!("written: {}\n", path.display());
+    paths.iter().map(line).collect()
 }
 
 /// Warns of a search whose time was over before it had changed each layer once.

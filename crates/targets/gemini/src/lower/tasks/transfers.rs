@@ -169,7 +169,7 @@ impl Emit<'_, '_, '_> {
             demands: &demands,
             fixed,
             at: out.at.0,
-            label: Some(format!("transfer {}", out.transfer).into()),
+            label: Some(self.label_of_load(load, out)),
         };
         let executable = out.weight && exact && self.is_exact;
         let copy = |from, to, executable| Copy {
@@ -214,6 +214,32 @@ impl Emit<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// The transfer with the layer whose weights or tensor it brings, where the file says it.
+    fn label_of_load(&self, load: &Load, out: &DramOut) -> Box<str> {
+        let reader = || out.destinations.first()?.layer.or(out.layer);
+        let source = || {
+            let of_sink = |sink: &Sink| match sink {
+                Sink::Resident(r) => {
+                    let mut sources = self.residents.all[*r as usize].tensor.sources.iter();
+                    sources
+                        .find(|source| source.transfer == out.transfer)?
+                        .layer
+                }
+                Sink::Held(_) => None,
+            };
+            load.sinks.iter().find_map(of_sink)
+        };
+        let layer = if out.weight { reader() } else { source() };
+        let name = |layer| self.plan.schedule.name(layer);
+        let number = out.transfer;
+        match (layer.map(name), out.weight) {
+            (Some(layer), true) => format!("transfer {number}, weights of {layer}"),
+            (Some(layer), false) => format!("transfer {number}, {layer}"),
+            (None, _) => format!("transfer {number}"),
+        }
+        .into()
     }
 
     /// Where a load arrives, whether that is known of every sink, the cores, and the most bytes that one takes.
@@ -285,7 +311,8 @@ impl Emit<'_, '_, '_> {
         });
         let hops = || self.mesh.hops_of_dram(&[from], groups);
         let fixed = self.fixed(self.machine.overhead.store, hops);
-        let label = Some(format!("transfer {}", ofmap.transfer).into());
+        let layer = plan.schedule.name(workload.layer);
+        let label = Some(format!("transfer {}, {layer}", ofmap.transfer).into());
         let task = NewTask {
             queue,
             waits: &waits,
@@ -366,7 +393,8 @@ impl Emit<'_, '_, '_> {
         let gives = self.name(Node::Send(index), || {
             format!("transfer {} sent", ofmap.transfer)
         });
-        let label = Some(format!("transfer {}", ofmap.transfer).into());
+        let layer = plan.schedule.name(workload.layer);
+        let label = Some(format!("transfer {}, {layer}", ofmap.transfer).into());
         let task = NewTask {
             queue,
             waits: &waits,
@@ -391,7 +419,8 @@ impl Emit<'_, '_, '_> {
     fn copy(&mut self, task: NewTask<'_>, kernel: Copy) -> Result<(), BuildError> {
         let is_unknown = kernel.source().is_none() && self.is_exact && self.network.is_some();
         let message = is_unknown.then(|| {
-            let (operation, transfer) = (kernel.operation, task.label.as_deref().unwrap_or("bytes"));
+            let transfer = task.label.as_deref().and_then(|label| label.split(',').next());
+            let (operation, transfer) = (kernel.operation, transfer.unwrap_or("bytes"));
             format!(
                 "expected the {operation} of {transfer} to name its layer and to have the same box on both sides, found that the file does not say how its bytes lie"
             )

@@ -1,0 +1,84 @@
+//! What `info` says of a network that no compiler has seen.
+
+use chipless_schedule::onnx::{self, Summary, Tensor};
+use std::fmt::Write;
+
+/// Operators that are listed.
+const SHOWN: usize = 12;
+
+/// An ONNX model at a glance, with the command that schedules it; nothing of another file.
+pub(crate) fn network(path: &str, bytes: &[u8]) -> Option<String> {
+    // A `ModelProto` begins with its version.
+    let is_likely = bytes.first() == Some(&0x08) && chipless::recognize(path, bytes).is_none();
+    let found = onnx::summary(bytes).ok().filter(|_| is_likely)?;
+    let size = bytes.len() as f64 / 1e6;
+    let mut text = format!(
+        "{path}: ONNX model, {size:.1} MB, not compiled\n  name   {}\n  opset  {}\n",
+        found.name, found.version
+    );
+    for (title, tensors) in [("inputs", &found.inputs), ("outputs", &found.outputs)] {
+        let _ = writeln!(text, "\n{title}");
+        let width = tensors.iter().map(|tensor| tensor.name.len()).max();
+        for Tensor {
+            name,
+            element,
+            shape,
+        } in tensors
+        {
+            let width = width.unwrap_or(0);
+            let _ = writeln!(text, "  {name:width$}  {element}  {}", shape.join("×"));
+        }
+    }
+    let nodes: usize = found.operators.iter().map(|(_, count)| count).sum();
+    let shown = found.operators.iter().take(SHOWN);
+    let shown: Vec<String> = shown
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    let more = found.operators.len().saturating_sub(SHOWN);
+    let more = if more > 0 {
+        format!(", and {} more", chipless_model::count(more, "kind"))
+    } else {
+        String::new()
+    };
+    let _ = writeln!(
+        text,
+        "\noperators  {}\n  {}{more}",
+        chipless_model::count(nodes, "node"),
+        shown.join(", ")
+    );
+    let _ = write!(text, "\n{}", next(path, &found));
+    Some(text)
+}
+
+/// The command that schedules the network, with the shapes that it needs.
+fn next(path: &str, found: &Summary) -> String {
+    let is_open = |extent: &String| extent.parse::<u64>().is_err();
+    // An open first dimension is the batch: 1, if nobody says another.
+    let open = (found.inputs.iter()).filter(|input| input.shape.iter().skip(1).any(is_open));
+    let shapes: Vec<String> = open
+        .map(|input| {
+            let shape = input.shape.iter().enumerate();
+            let shape = shape.map(|(at, extent)| {
+                if at == 0 && is_open(extent) {
+                    "1"
+                } else {
+                    extent
+                }
+            });
+            format!(
+                " --shape {}={}",
+                input.name,
+                shape.collect::<Vec<_>>().join(",")
+            )
+        })
+        .collect();
+    let note = if shapes.is_empty() {
+        ""
+    } else {
+        "(with numbers for the names in --shape) "
+    };
+    format!(
+        "`chipless schedule` makes a program of it {note}for a mesh of cores:\n  chipless schedule {path} --machine mesh4x4 --precision fp16{} -o s.json --network-out net.json --weights-out w\n",
+        shapes.concat()
+    )
+}
