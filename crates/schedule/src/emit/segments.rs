@@ -4,6 +4,7 @@ use super::Unwritten;
 use super::spec::Emitter;
 use super::written::{Placement, Written};
 use crate::machine::Machine;
+use crate::model::node::Node;
 use crate::model::{nodes_of, with_evaluator};
 use crate::network::Network;
 use crate::tree::Tree;
@@ -53,7 +54,7 @@ pub fn segment_times(
 ) -> Result<Vec<SegmentTime>, Unwritten> {
     let layers: Vec<Vec<u16>> = with_evaluator(network, machine, tree.batch(), |evaluator| {
         let root = nodes_of(evaluator, tree)?;
-        Ok::<_, Unwritten>(root.children.iter().map(|child| child.layers()).collect())
+        Ok::<_, Unwritten>(root.children.iter().map(Node::layers).collect())
     })?;
     let emitter = Emitter::new(written, machine)?;
     let unsupported = |error: &dyn std::fmt::Display| Unwritten::Unsupported(error.to_string());

@@ -62,14 +62,13 @@ The same directory gives the same bytes. Hash and sizes of the header are comput
 
 Exit status: 0 done, 2 something cannot be read, packed or written.";
 
-/// Where to write, which is given in one of two ways.
-fn target<'p>(output: &'p Option<PathBuf>, last: &'p Option<PathBuf>) -> &'p Path {
-    let given = output.as_ref().or(last.as_ref());
-    given.map_or(Path::new(""), PathBuf::as_path)
+/// Where to write, which is given in one of two ways; the command line asks for one of them.
+fn target<'p>(output: Option<&'p Path>, last: Option<&'p Path>) -> &'p Path {
+    output.or(last).unwrap_or(Path::new(""))
 }
 
 pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<Exit, Failure> {
-    let directory = target(&arguments.output, &arguments.last);
+    let directory = target(arguments.output.as_deref(), arguments.last.as_deref());
     let opened = Opened::open(&arguments.file)?;
     opened.expect("neuron", "a container (NEFF)")?;
     let refuse = |finding: Box<chipless_model::Finding>| {
@@ -104,7 +103,7 @@ pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn pack(arguments: &PackArguments) -> Result<Exit, Failure> {
-    let file = target(&arguments.output, &arguments.last);
+    let file = target(arguments.output.as_deref(), arguments.last.as_deref());
     let (packed, what) = if arguments.source.is_dir() {
         directory(&arguments.source)?
     } else {
