@@ -2,6 +2,7 @@
 
 use super::build::{INPUT, Memory, NO_MAP, ONE, OUTPUT, TABLE, Task, WEIGHTS};
 use crate::dpu::Workload;
+use chipless_model::Series;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -19,7 +20,7 @@ fn zeros(workload: &Workload, memory: &Memory, channels: &[bool]) -> BTreeSet<u6
     };
     workload.zeros(
         &known,
-        &|low, high| first_other(channels, low, high),
+        &|bytes, visit| others(channels, bytes, visit),
         &mut |_, start, size| {
             found.extend(start..start + size);
         },
@@ -27,14 +28,15 @@ fn zeros(workload: &Workload, memory: &Memory, channels: &[bool]) -> BTreeSet<u6
     found
 }
 
-/// The first bytes that are not known to be zero.
-fn first_other(channels: &[bool], low: u64, high: u64) -> Option<Range<u64>> {
+/// The bytes of these that are not known to be zero.
+fn others(channels: &[bool], bytes: Range<u64>, visit: &mut dyn FnMut(Series)) {
     let is_zero = |at: &u64| {
         let within = at.checked_sub(u64::from(INPUT));
         within.is_some_and(|at| at < 64 && channels[at as usize / 2 % 16])
     };
-    let first = (low..high).find(|at| !is_zero(at))?;
-    Some(first..(first..high).find(is_zero).unwrap_or(high))
+    for at in bytes.filter(|at| !is_zero(at)) {
+        visit(Series::from(at..at + 1));
+    }
 }
 
 proptest! {
@@ -80,9 +82,13 @@ proptest! {
         };
         workload.dependence(
             &known,
-            &|low, high| (low < at + 2 && at < high).then(|| low.max(at)..high.min(at + 2)),
-            &|_, _| None,
-            Some(&|low, high| first_other(&channels, low, high)),
+            &|bytes, visit| {
+                if bytes.start < at + 2 && at < bytes.end {
+                    visit(Series::from(bytes.start.max(at)..bytes.end.min(at + 2)));
+                }
+            },
+            &|_, _| {},
+            Some(&|bytes, visit| others(&channels, bytes, visit)),
             &mut |_, start, size| dependent.extend(start..start + size),
             &mut |_, _| {},
         );
