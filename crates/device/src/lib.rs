@@ -31,6 +31,7 @@ mod power;
 mod programs;
 pub mod quantity;
 mod read;
+mod rests;
 pub mod result;
 pub mod rules;
 mod setup;

@@ -2,18 +2,17 @@
 
 use crate::agents::AgentReport;
 use crate::cache::CacheCounts;
-use crate::engine::Engine;
-use crate::fifos::{Block, FifoReport, Writer, reports};
-use crate::figures::{BANDS, Figures, Grade, Machine, PolicyName, RESOURCES, Resolved};
+use crate::fifos::{FifoReport, reports};
+use crate::figures::{BANDS, Figures, Grade, Machine, Resolved};
 use crate::layers::Layer;
 use crate::mmu::TlbCounts;
-use crate::power::{Energy, Governor};
+use crate::power::Energy;
 use crate::quantity::ns;
-use crate::setup::{Program, Setup};
+use crate::rests::rests_on;
+use crate::setup::{Setup, StreamSetup};
 use crate::statistics::Latencies;
 use crate::substreams::MapCounts;
-use crate::synthetic::TaskKind;
-use crate::totals::Simulated;
+use crate::totals::{Simulated, StreamTotals};
 use crate::traffic::Passed;
 use crate::workload::Source;
 use crate::worst::{WorstCase, worst_cases};
@@ -327,65 +326,8 @@ impl Parts<'_, '_, '_, '_> {
             .zip(&mut simulated.streams)
             .zip(self.alone)
             .zip(self.layers);
-        let streams = streams.map(|(((of, totals), alone), layers)| {
-            let latency_ns = latency(&mut totals.latencies);
-            let mean = totals.latencies.mean();
-            debug_assert!(totals.latencies.sum() >= u128::from(totals.latencies.max()));
-            let part = |n: usize| {
-                if totals.done == 0 {
-                    0.0
-                } else {
-                    ns(totals.breakdown[n] as f64 / totals.done as f64)
-                }
-            };
-            StreamReport {
-                name: of.stream.name.clone(),
-                context: setup.contexts[of.stream.context].name.clone(),
-                program: match &of.stream.program {
-                    Source::File(path) => path.clone(),
-                    Source::Synthetic(_) => "synthetic".to_owned(),
-                },
-                engine: of.engine.name(),
-                jobs: totals.jobs,
-                done: totals.done,
-                rejected: totals.rejected,
-                busy: totals.busy,
-                aborted: totals.aborted,
-                faults: totals.faults,
-                hangs: totals.hangs,
-                timeouts: totals.timeouts,
-                missed: totals.missed,
-                alone_ns: alone.map(|ps| ns(ps as f64)),
-                slowdown: alone.filter(|ps| *ps > 0).map(|ps| mean / ps as f64),
-                latency_ns,
-                turns: (!totals.first.is_empty()).then(|| Turns {
-                    first_ns: latency(&mut totals.first),
-                    between_ns: latency(&mut totals.between),
-                }),
-                breakdown_ns: BreakdownReport {
-                    host: part(0),
-                    ring: part(1),
-                    scheduler: part(2),
-                    firmware: part(3),
-                    translation: part(4),
-                    memory: part(5),
-                    execution: part(6),
-                    preempted: part(7),
-                    save_restore: part(8),
-                },
-                layers: layers.clone(),
-                mean_in_system: if end == 0 {
-                    0.0
-                } else {
-                    totals.inside as f64 / end as f64
-                },
-                throughput_per_s: if end == 0 {
-                    0.0
-                } else {
-                    totals.done as f64 / (end as f64 / 1e12)
-                },
-            }
-        });
+        let streams = streams
+            .map(|(((of, totals), alone), layers)| self.stream(of, totals, *alone, layers, end));
         let streams: Vec<StreamReport> = streams.collect();
         let held: u128 = simulated.contexts.iter().map(|c| c.held).sum();
         let contexts = setup
@@ -433,11 +375,79 @@ impl Parts<'_, '_, '_, '_> {
         }
     }
 
+    /// The report of one stream; `end` is when the last job of all left.
+    fn stream(
+        &self,
+        of: &StreamSetup<'_, '_, '_>,
+        totals: &mut StreamTotals,
+        alone: Option<u64>,
+        layers: &[Layer],
+        end: u64,
+    ) -> StreamReport {
+        let latency_ns = latency(&mut totals.latencies);
+        let mean = totals.latencies.mean();
+        debug_assert!(totals.latencies.sum() >= u128::from(totals.latencies.max()));
+        let part = |n: usize| {
+            if totals.done == 0 {
+                0.0
+            } else {
+                ns(totals.breakdown[n] as f64 / totals.done as f64)
+            }
+        };
+        StreamReport {
+            name: of.stream.name.clone(),
+            context: self.setup.contexts[of.stream.context].name.clone(),
+            program: match &of.stream.program {
+                Source::File(path) => path.clone(),
+                Source::Synthetic(_) => "synthetic".to_owned(),
+            },
+            engine: of.engine.name(),
+            jobs: totals.jobs,
+            done: totals.done,
+            rejected: totals.rejected,
+            busy: totals.busy,
+            aborted: totals.aborted,
+            faults: totals.faults,
+            hangs: totals.hangs,
+            timeouts: totals.timeouts,
+            missed: totals.missed,
+            alone_ns: alone.map(|ps| ns(ps as f64)),
+            slowdown: alone.filter(|ps| *ps > 0).map(|ps| mean / ps as f64),
+            latency_ns,
+            turns: (!totals.first.is_empty()).then(|| Turns {
+                first_ns: latency(&mut totals.first),
+                between_ns: latency(&mut totals.between),
+            }),
+            breakdown_ns: BreakdownReport {
+                host: part(0),
+                ring: part(1),
+                scheduler: part(2),
+                firmware: part(3),
+                translation: part(4),
+                memory: part(5),
+                execution: part(6),
+                preempted: part(7),
+                save_restore: part(8),
+            },
+            layers: layers.to_vec(),
+            mean_in_system: if end == 0 {
+                0.0
+            } else {
+                totals.inside as f64 / end as f64
+            },
+            throughput_per_s: if end == 0 {
+                0.0
+            } else {
+                totals.done as f64 / (end as f64 / 1e12)
+            },
+        }
+    }
+
     /// On how many figures of each grade a result rests: the machine's that were not replaced and that took part.
     fn grades(&self, simulated: &Simulated<'_>) -> BTreeMap<&'static str, u64> {
         let mut counts: BTreeMap<&'static str, u64> =
             Grade::ALL.iter().map(|grade| (key(*grade), 0)).collect();
-        for figure in self.rests_on(simulated) {
+        for figure in rests_on(self.resolved, self.setup, simulated) {
             if let Some(grade) = self.machine.grades.get(figure.as_str()) {
                 *counts.entry(key(*grade)).or_default() += 1;
             }
@@ -447,152 +457,8 @@ impl Parts<'_, '_, '_, '_> {
 
     /// Keys of the assumed figures that a result rests on.
     pub fn assumed(&self, simulated: &Simulated<'_>) -> BTreeSet<String> {
-        let mut keys = self.rests_on(simulated);
+        let mut keys = rests_on(self.resolved, self.setup, simulated);
         keys.retain(|key| self.machine.grades.get(key.as_str()) == Some(&Grade::Assumed));
-        keys
-    }
-
-    /// Keys of the figures that took part and that nobody has replaced.
-    fn rests_on(&self, simulated: &Simulated<'_>) -> BTreeSet<String> {
-        let (f, setup) = (&self.resolved.figures, self.setup);
-        let mut keys: BTreeSet<String> = BTreeSet::new();
-        let mut add = |is: bool, key: &str| {
-            if is && !self.resolved.changed.iter().any(|changed| changed == key) {
-                keys.insert(key.to_owned());
-            }
-        };
-        let programs = setup.streams.iter().filter_map(|s| match s.program {
-            Program::File(program) => Some(program),
-            Program::Synthetic(_) => None,
-        });
-        for program in programs {
-            let figures = &program.verified.program().figures;
-            for key in figures {
-                add(true, key);
-            }
-            let has_path = program.routes.iter().any(Option::is_some);
-            add(
-                has_path && simulated.passed.contains(&true),
-                "dma.path_clock",
-            );
-        }
-        let on = |engine: Engine| setup.streams.iter().any(|s| s.engine == engine);
-        add(on(Engine::Nn), "device.tiles");
-        add(on(Engine::Nn), "device.nn_slots");
-        add(on(Engine::Copy), "device.copy_slots");
-        add(true, "ring.jobs");
-        let refused = simulated.streams.iter().any(|s| s.busy > 0);
-        add(refused, "host.retry");
-        add(refused, "host.retry_limit");
-        add(f.host_submit > 0, "host.submit");
-        add(f.host_complete > 0, "host.complete");
-        add(f.doorbell_latency > 0, "doorbell.latency");
-        let granted = setup.contexts.iter().any(|c| c.granted.is_some());
-        add(granted && f.doorbell_grant > 0, "doorbell.grant");
-        add(f.map_load > 0, "context_map.load");
-        add(
-            f.map_load > 0 && simulated.map.evictions > 0,
-            "context_map.rows",
-        );
-        add(f.firmware_start > 0, "firmware.start");
-        add(f.firmware_complete > 0, "firmware.complete");
-        add(true, "scheduler.policy");
-        let used: BTreeSet<usize> = setup.streams.iter().map(|s| s.stream.context).collect();
-        let used: Vec<_> = used.into_iter().map(|c| &setup.contexts[c]).collect();
-        if f.policy == PolicyName::Hardware {
-            for (band, name) in BANDS.iter().enumerate() {
-                let of_band = || used.iter().filter(|c| c.band as usize == band);
-                let processes: BTreeSet<u32> = of_band().map(|c| c.process).collect();
-                add(processes.len() > 1, &format!("scheduler.quantum.{name}"));
-                add(
-                    processes.len() > 1,
-                    &format!("scheduler.process_grace.{name}"),
-                );
-                let lower = used.iter().any(|c| (c.band as usize) < band);
-                add(
-                    lower && !processes.is_empty(),
-                    &format!("scheduler.grace.{name}"),
-                );
-                add(
-                    of_band().count() > processes.len(),
-                    "scheduler.context_quantum",
-                );
-                add(
-                    of_band().count() > processes.len(),
-                    "scheduler.context_grace",
-                );
-            }
-            let has = |band: u8| used.iter().any(|c| c.band == band);
-            add(has(1) && has(2), "scheduler.normal_percentage");
-        }
-        let preempted = simulated.preemptions > 0;
-        add(preempted && f.preempt_save > 0, "preempt.save");
-        add(preempted && f.preempt_restore > 0, "preempt.restore");
-        add(preempted, "preempt.bandwidth");
-        let may_wait = preempted || simulated.streams.iter().any(|s| s.timeouts > 0);
-        add(may_wait && f.preempt_timeout > 0, "preempt.timeout");
-        let looked_up = simulated.tlb.lookups > 0;
-        for key in ["enabled", "page", "tlb.entries", "tlb.ways", "prefetch"] {
-            add(looked_up, &format!("mmu.{key}"));
-        }
-        for key in ["walk.levels", "walk.level", "walk.slots"] {
-            add(simulated.tlb.misses > 0, &format!("mmu.{key}"));
-        }
-        let prefetched = simulated.tlb.prefetches > 0;
-        add(prefetched && !f.walk_cached, "mmu.prefetch_bytes");
-        add(prefetched && f.prefetch_pages > 1, "mmu.prefetch_pages");
-        add(looked_up && f.mmu_pipelined, "mmu.pipelined");
-        add(simulated.tlb.page_faults > 0, "mmu.fault");
-        let cached_walks = f.walk_cached && f.cache_enabled && simulated.tlb.misses > 0;
-        add(cached_walks, "mmu.walk.cached");
-        add(cached_walks, "mmu.walk.hit");
-        let cached = simulated.cache.accesses > 0;
-        for key in ["enabled", "size", "ways", "line"] {
-            add(cached, &format!("cache.{key}"));
-        }
-        for (name, passed) in RESOURCES.iter().zip(&simulated.passed) {
-            add(*passed, &format!("{name}.bandwidth"));
-        }
-        let synthetic = || {
-            setup.streams.iter().filter_map(|s| match s.program {
-                Program::Synthetic(program) => Some(program),
-                Program::File(_) => None,
-            })
-        };
-        // Programs of files never fill one.
-        let used: BTreeSet<Block> = synthetic()
-            .flat_map(|program| program.fifos.iter().map(|fifo| fifo.block))
-            .collect();
-        for block in &used {
-            if *block == Block::LinkAgent {
-                add(true, "dma.agent.entries");
-            } else {
-                add(true, &format!("fifo.{}.entries", block.name()));
-                add(true, "fifo.divided");
-                add(f.fifo_divided, &format!("fifo.{}.fifos", block.name()));
-            }
-        }
-        let writes = |writer: Writer| {
-            let mut tasks = synthetic().flat_map(|program| &program.tasks);
-            tasks.any(|task| matches!(&task.kind, TaskKind::Push(p) if p.writer == Some(writer)))
-        };
-        add(writes(Writer::Cpu), "fifo.write.cpu");
-        add(writes(Writer::Dma), "fifo.write.dma");
-        add(simulated.resets > 0, "watchdog.timeout");
-        add(simulated.resets > 0 && f.reset_time > 0, "reset.time");
-        let power = &f.power;
-        add(power.enabled, "power.idle");
-        add(power.enabled && power.wake > 0, "power.wake");
-        let (changes, throttles) = (power.changes(), power.thermal_period > 0);
-        add(power.governor != Governor::Full, "power.governor");
-        add(changes && power.change > 0, "power.change");
-        add(
-            power.clocks() > 2 || power.governor == Governor::Efficient,
-            "power.clock.efficient",
-        );
-        add(power.clocks() > 2, "power.clock.least");
-        add(throttles, "power.thermal.period");
-        add(throttles, "power.thermal.duty");
         keys
     }
 }

@@ -349,30 +349,7 @@ impl Synthetic {
         ];
         let fields = Fields::of(item, "a task", &known)?;
         let (kind, value) = fields.one_of(&KINDS, &rules::SYNTHETIC)?;
-        let moves = matches!(kind, "transfer" | "push");
-        for only in ["path", "address", "write", "agent", "stride"] {
-            if let (Some(node), false) = (fields.get(only), moves) {
-                return senseless(
-                    node.span,
-                    format!("expected `{only}` beside transfer or push, found it beside {kind}"),
-                );
-            }
-        }
-        for (only, kinds) in [
-            ("link_agent", &["push"][..]),
-            ("fifo", &["enqueue"]),
-            ("number", &["enqueue"]),
-            ("shared", &["push", "enqueue"]),
-            ("writer", &["push", "enqueue"]),
-        ] {
-            if let (Some(node), false) = (fields.get(only), kinds.contains(&kind)) {
-                let kinds = kinds.join(" or ");
-                return senseless(
-                    node.span,
-                    format!("expected `{only}` beside {kinds}, found it beside {kind}"),
-                );
-            }
-        }
+        only_beside(&fields, kind)?;
         let repeat = match fields.get("repeat") {
             Some(node) => integer(node, 1, TASKS.into(), "a number of repetitions")? as u64,
             None => 1,
@@ -562,4 +539,33 @@ impl Synthetic {
             agent,
         })
     }
+}
+
+/// Refuses fields beside a kind of task that they say nothing about.
+fn only_beside(fields: &Fields<'_>, kind: &str) -> Read<()> {
+    let moves = matches!(kind, "transfer" | "push");
+    for only in ["path", "address", "write", "agent", "stride"] {
+        if let (Some(node), false) = (fields.get(only), moves) {
+            return senseless(
+                node.span,
+                format!("expected `{only}` beside transfer or push, found it beside {kind}"),
+            );
+        }
+    }
+    for (only, kinds) in [
+        ("link_agent", &["push"][..]),
+        ("fifo", &["enqueue"]),
+        ("number", &["enqueue"]),
+        ("shared", &["push", "enqueue"]),
+        ("writer", &["push", "enqueue"]),
+    ] {
+        if let (Some(node), false) = (fields.get(only), kinds.contains(&kind)) {
+            let kinds = kinds.join(" or ");
+            return senseless(
+                node.span,
+                format!("expected `{only}` beside {kinds}, found it beside {kind}"),
+            );
+        }
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! A graph as the mapper sees it: vertices to be placed, wires between them, nets that wires of one value share.
 
-use chipless_dsa::graph::{ArrayKind, EdgeId, Graph, NodeId, NodeKind, Role, Source};
+use chipless_dsa::graph::{ArrayKind, EdgeId, Graph, Node, NodeId, NodeKind, Role, Source};
 use chipless_dsa::operations;
 use std::collections::HashMap;
 
@@ -54,6 +54,48 @@ pub(crate) struct Vertex {
 }
 
 impl Vertex {
+    /// With the registers and results of a node; what its kind says is not known yet.
+    fn new(graph: &Graph, node: NodeId, body: &Node) -> Vertex {
+        let read = body
+            .operands
+            .iter()
+            .filter_map(|operand| match operand.source {
+                Source::Register(register) => Some(u32::from(register) + 1),
+                _ => None,
+            });
+        let written = body.values.iter().flat_map(|value| {
+            value
+                .registers
+                .iter()
+                .map(|register| u32::from(*register) + 1)
+        });
+        let recurs = read
+            .clone()
+            .any(|register| written.clone().any(|own| own == register));
+        Vertex {
+            node,
+            place: Place::Unit,
+            width: 64,
+            latency: 0,
+            throughput: 1,
+            recurs,
+            temporal: graph
+                .groups
+                .get(body.group)
+                .is_some_and(|group| group.temporal),
+            operations: Vec::new(),
+            registers: read.chain(written).max().unwrap_or(0),
+            control: false,
+            self_control: false,
+            results: body.values.len(),
+            lanes: 0,
+            stated: false,
+            array: None,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+        }
+    }
+
     /// Whether it is a port with several lanes that its group takes in turns.
     pub(crate) fn takes_turns(&self) -> bool {
         self.temporal && self.place != Place::Unit && self.lanes > 1
@@ -144,28 +186,7 @@ impl Kernel {
         };
         let mut vertex_of: HashMap<NodeId, usize> = HashMap::new();
         for (node, body) in graph.nodes.iter_enumerated() {
-            let mut vertex = Vertex {
-                node,
-                place: Place::Unit,
-                width: 64,
-                latency: 0,
-                throughput: 1,
-                recurs: false,
-                temporal: graph
-                    .groups
-                    .get(body.group)
-                    .is_some_and(|group| group.temporal),
-                operations: Vec::new(),
-                registers: 0,
-                control: false,
-                self_control: false,
-                results: body.values.len(),
-                lanes: 0,
-                stated: false,
-                array: None,
-                inputs: Vec::new(),
-                outputs: Vec::new(),
-            };
+            let mut vertex = Vertex::new(graph, node, body);
             match &body.kind {
                 NodeKind::Array(array) => {
                     kernel.arrays.push(ArrayUse {
@@ -215,23 +236,6 @@ impl Kernel {
                     }
                 }
             }
-            let read = body
-                .operands
-                .iter()
-                .filter_map(|operand| match operand.source {
-                    Source::Register(register) => Some(u32::from(register) + 1),
-                    _ => None,
-                });
-            let written = body.values.iter().flat_map(|value| {
-                value
-                    .registers
-                    .iter()
-                    .map(|register| u32::from(*register) + 1)
-            });
-            vertex.recurs = read
-                .clone()
-                .any(|register| written.clone().any(|own| own == register));
-            vertex.registers = read.chain(written).max().unwrap_or(0);
             vertex_of.insert(node, kernel.vertices.len());
             kernel.vertices.push(vertex);
         }

@@ -119,19 +119,7 @@ impl Demand {
         verdict: &Verdict,
         model: Model,
     ) -> Demand {
-        let most = graph
-            .groups
-            .iter()
-            .map(|group| group.frequency as f64)
-            .fold(0.0, f64::max);
-        let share = |group: &chipless_dsa::graph::Group| {
-            if most > 0.0 {
-                group.frequency as f64 / most
-            } else {
-                0.0
-            }
-        };
-        let relative: Vec<f64> = graph.groups.iter().map(share).collect();
+        let relative = frequencies(graph);
         let traffic = |wanted: Traffic| -> f64 {
             streams(graph, adg, mapping, wanted.memory)
                 .filter(|(port, ..)| {
@@ -162,23 +150,6 @@ impl Demand {
                 reuse,
             })
         };
-        // What the engines of one kind of memory allow, in and out.
-        let engines = |kind: MemoryKind, reads: f64, writes: f64| {
-            let memories = adg.elements.iter().filter_map(|element| element.memory());
-            memories
-                .filter(|memory| memory.kind == kind)
-                .fold(1.0, |least: f64, memory| {
-                    let unit = f64::from(memory.unit_bits);
-                    let read = f64::from(memory.read_width) * unit;
-                    // The scheduler takes the width of reading for writing, too.
-                    let write = if model == Model::Peer {
-                        read
-                    } else {
-                        f64::from(memory.write_width) * unit
-                    };
-                    least.min(bound(read, reads)).min(bound(write, writes))
-                })
-        };
         let of_scratchpad = |incoming| {
             traffic(Traffic {
                 memory: MemoryKind::Scratchpad,
@@ -187,14 +158,16 @@ impl Demand {
                 reuse: false,
             })
         };
-        let scratchpad = engines(
+        let scratchpad = engine_bound(
+            adg,
+            model,
             MemoryKind::Scratchpad,
             of_scratchpad(true),
             of_scratchpad(false),
         );
         let engine = if model == Model::Chipless {
             let (reads, writes) = (of_dma(Some(true), false), of_dma(Some(false), false));
-            engines(MemoryKind::DirectMemoryAccess, reads, writes)
+            engine_bound(adg, model, MemoryKind::DirectMemoryAccess, reads, writes)
         } else {
             1.0
         };
@@ -285,6 +258,41 @@ impl Demand {
         }
         best
     }
+}
+
+/// What the engines of one kind of memory allow, in and out.
+fn engine_bound(adg: &Adg, model: Model, kind: MemoryKind, reads: f64, writes: f64) -> f64 {
+    let memories = adg.elements.iter().filter_map(|element| element.memory());
+    memories
+        .filter(|memory| memory.kind == kind)
+        .fold(1.0, |least: f64, memory| {
+            let unit = f64::from(memory.unit_bits);
+            let read = f64::from(memory.read_width) * unit;
+            // The scheduler takes the width of reading for writing, too.
+            let write = if model == Model::Peer {
+                read
+            } else {
+                f64::from(memory.write_width) * unit
+            };
+            least.min(bound(read, reads)).min(bound(write, writes))
+        })
+}
+
+/// How often each group runs, against the one that runs most often.
+fn frequencies(graph: &Graph) -> Vec<f64> {
+    let most = graph
+        .groups
+        .iter()
+        .map(|group| group.frequency as f64)
+        .fold(0.0, f64::max);
+    let share = |group: &chipless_dsa::graph::Group| {
+        if most > 0.0 {
+            group.frequency as f64 / most
+        } else {
+            0.0
+        }
+    };
+    graph.groups.iter().map(share).collect()
 }
 
 /// What bounds a sub-graph beside its recurrence.

@@ -158,15 +158,7 @@ impl<'a> Assembler<'a> {
         }
         self.member = None;
         match word {
-            "member" => {
-                let path = line.path("the member's path")?.to_owned();
-                let content = match line.word("text or hex")? {
-                    "text" => Content::Text(path.clone(), false),
-                    "hex" => Content::Hex(path.clone()),
-                    other => return Err(line.refuse(format!("`{other}` is neither text nor hex"))),
-                };
-                self.begin(path, content, line)?;
-            }
+            "member" => self.member(line)?,
             "stream" => {
                 let path = line.path("the member's path")?.to_owned();
                 self.begin(path.clone(), Content::Stream(path), line)?;
@@ -194,36 +186,10 @@ impl<'a> Assembler<'a> {
                 });
                 self.engine = None;
             }
-            "queue" => {
-                let (name, queue) = queue_set(line)?;
-                let pointer = format!("/dma_queue/{name}");
-                let number = line.number();
-                let Some(subgraph) = self.draft.subgraphs.last_mut() else {
-                    return Err(line.error(NO_SUBGRAPH));
-                };
-                self.lines.definition(&subgraph.name, pointer, number);
-                subgraph.queues.insert(name.into(), queue);
-            }
+            "queue" => self.queue(line)?,
             "var" => self.variable(line)?,
-            "engine" => {
-                let name = line.word("the engine's name")?;
-                let engine = Engine::from_name(name);
-                if engine == Engine::Unknown {
-                    return Err(line.refuse(format!(
-                        "`{name}` is no engine; pe, act, dve, pool and sp are"
-                    )));
-                }
-                self.engine = Some(engine);
-            }
-            "dma" => {
-                let entry = entry(line)?;
-                let dma = &mut self.work(line)?.dma;
-                dma.push(entry);
-                let pointer = format!("/dma/{}", dma.len() - 1);
-                self.remember(line, |lines, subgraph, engine, number| {
-                    lines.descriptor(subgraph, engine, pointer, number);
-                });
-            }
+            "engine" => self.begin_engine(line)?,
+            "dma" => self.transfer(line)?,
             "functions" => {
                 let name = line.word("the set's name")?.to_owned();
                 let set = DraftFunctions {
@@ -239,33 +205,96 @@ impl<'a> Assembler<'a> {
                 functions::line(word, line, set)?;
             }
             operation if Operation::from_name(operation) != Operation::Unknown => {
-                let descriptor = descriptor(Operation::from_name(operation), line)?;
-                let dma = &mut self.work(line)?.dma;
-                let at = dma.len().wrapping_sub(1);
-                let Some(entry) = dma.last_mut() else {
-                    return Err(line.error("a transfer needs a `dma` line before it"));
-                };
-                let pointer = format!("/dma/{at}/desc/{}", entry.descriptors.len());
-                entry.descriptors.push(descriptor);
-                self.remember(line, |lines, subgraph, engine, number| {
-                    lines.descriptor(subgraph, engine, pointer, number);
-                });
+                self.descriptor(Operation::from_name(operation), line)?;
             }
-            _ => {
-                let Some(subgraph) = self.draft.subgraphs.last() else {
-                    let hint = suggest::hint(word, STATEMENTS.iter().copied());
-                    return Err(line.refuse(format!("`{word}` is no statement{hint}")));
-                };
-                let slot = slot::slot(word, line, subgraph)?;
-                let slots = &mut self.work(line)?.slots;
-                let offset = slots.len() * SLOT_BYTES;
-                slots.push(slot);
-                self.remember(line, |lines, subgraph, engine, number| {
-                    lines.instruction(subgraph, engine, offset, number);
-                });
-            }
+            _ => self.instruction(word, line)?,
         }
         line.end()
+    }
+
+    /// `member PATH text` or `member PATH hex`: its content follows.
+    fn member(&mut self, line: &mut Line<'a>) -> Result<(), AssembleError> {
+        let path = line.path("the member's path")?.to_owned();
+        let content = match line.word("text or hex")? {
+            "text" => Content::Text(path.clone(), false),
+            "hex" => Content::Hex(path.clone()),
+            other => return Err(line.refuse(format!("`{other}` is neither text nor hex"))),
+        };
+        self.begin(path, content, line)
+    }
+
+    /// `queue NAME …`.
+    fn queue(&mut self, line: &mut Line<'a>) -> Result<(), AssembleError> {
+        let (name, queue) = queue_set(line)?;
+        let pointer = format!("/dma_queue/{name}");
+        let number = line.number();
+        let Some(subgraph) = self.draft.subgraphs.last_mut() else {
+            return Err(line.error(NO_SUBGRAPH));
+        };
+        self.lines.definition(&subgraph.name, pointer, number);
+        subgraph.queues.insert(name.into(), queue);
+        Ok(())
+    }
+
+    /// `engine NAME`: what follows is its work.
+    fn begin_engine(&mut self, line: &mut Line<'a>) -> Result<(), AssembleError> {
+        let name = line.word("the engine's name")?;
+        let engine = Engine::from_name(name);
+        if engine == Engine::Unknown {
+            return Err(line.refuse(format!(
+                "`{name}` is no engine; pe, act, dve, pool and sp are"
+            )));
+        }
+        self.engine = Some(engine);
+        Ok(())
+    }
+
+    /// `dma …`: the descriptors follow.
+    fn transfer(&mut self, line: &mut Line<'a>) -> Result<(), AssembleError> {
+        let entry = entry(line)?;
+        let dma = &mut self.work(line)?.dma;
+        dma.push(entry);
+        let pointer = format!("/dma/{}", dma.len() - 1);
+        self.remember(line, |lines, subgraph, engine, number| {
+            lines.descriptor(subgraph, engine, pointer, number);
+        });
+        Ok(())
+    }
+
+    /// A descriptor of the last transfer.
+    fn descriptor(
+        &mut self,
+        operation: Operation,
+        line: &mut Line<'a>,
+    ) -> Result<(), AssembleError> {
+        let descriptor = descriptor(operation, line)?;
+        let dma = &mut self.work(line)?.dma;
+        let at = dma.len().wrapping_sub(1);
+        let Some(entry) = dma.last_mut() else {
+            return Err(line.error("a transfer needs a `dma` line before it"));
+        };
+        let pointer = format!("/dma/{at}/desc/{}", entry.descriptors.len());
+        entry.descriptors.push(descriptor);
+        self.remember(line, |lines, subgraph, engine, number| {
+            lines.descriptor(subgraph, engine, pointer, number);
+        });
+        Ok(())
+    }
+
+    /// An instruction of the engine.
+    fn instruction(&mut self, word: &'a str, line: &mut Line<'a>) -> Result<(), AssembleError> {
+        let Some(subgraph) = self.draft.subgraphs.last() else {
+            let hint = suggest::hint(word, STATEMENTS.iter().copied());
+            return Err(line.refuse(format!("`{word}` is no statement{hint}")));
+        };
+        let slot = slot::slot(word, line, subgraph)?;
+        let slots = &mut self.work(line)?.slots;
+        let offset = slots.len() * SLOT_BYTES;
+        slots.push(slot);
+        self.remember(line, |lines, subgraph, engine, number| {
+            lines.instruction(subgraph, engine, offset, number);
+        });
+        Ok(())
     }
 
     /// Begins a member.

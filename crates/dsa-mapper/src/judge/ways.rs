@@ -2,7 +2,7 @@
 
 use super::{Verdict, name};
 use crate::{Hop, Mapping};
-use chipless_dsa::adg::{Adg, ElementKind, LinkId};
+use chipless_dsa::adg::{Adg, ElementId, ElementKind, LinkId};
 use chipless_dsa::graph::{Edge, EdgeId, Graph, NodeId, NodeKind, Role, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -181,26 +181,10 @@ fn way_fault(
             Some("it has no way".to_owned())
         };
     }
-    // Contiguous, and through switches.
-    let mut at = from.element;
-    for (position, hop) in hops.iter().enumerate() {
-        let Some(link) = adg.links.get(hop.link) else {
-            return Some("it takes a link that is not there".to_owned());
-        };
-        if link.source != at {
-            return Some(format!(
-                "link {position} begins at {}, expected {}",
-                adg.elements[link.source], adg.elements[at]
-            ));
-        }
-        at = link.sink;
-        if position + 1 < hops.len() && !adg.elements[at].is_switch() {
-            return Some(format!(
-                "it goes through {}, which is no switch",
-                adg.elements[at]
-            ));
-        }
-    }
+    let at = match end_of_way(adg, from.element, hops) {
+        Ok(at) => at,
+        Err(fault) => return Some(fault),
+    };
     let inside = units && is_temporal(graph, edge.source) && is_temporal(graph, edge.sink);
     if let Some(hop) = hops.iter().find(|hop| adg.links[hop.link].is_shared())
         && !inside
@@ -217,27 +201,8 @@ fn way_fault(
     if distinct.len() < hops.len() {
         return Some("it takes the same link twice".to_owned());
     }
-    // Widths and slots.
-    for hop in hops {
-        let (granularity, width) = (adg.granularity(hop.link), adg.width(hop.link));
-        let taken = edge.width().div_ceil(granularity).max(1) * granularity;
-        if taken > width {
-            return Some(format!(
-                "{} bits do not fit the {width} of {}",
-                edge.width(),
-                adg.describe(hop.link)
-            ));
-        }
-        let wraps = adg.source(hop.link).is_switch() && adg.sink(hop.link).is_switch();
-        let even = hop.bit % taken == 0 && hop.bit + taken <= width;
-        if hop.bit % granularity != 0 || hop.bit >= width || !wraps && !even {
-            return Some(format!(
-                "it begins at bit {} of {}, which is no slot for {} bits",
-                hop.bit,
-                adg.describe(hop.link),
-                edge.width()
-            ));
-        }
+    if let Some(fault) = hops.iter().find_map(|hop| slot_fault(adg, edge, *hop)) {
+        return Some(fault);
     }
     let (first, last) = (hops.first()?, hops.last()?);
     // At a processing element the slot is where the instruction is, and where its part of the value or operand lies.
@@ -270,6 +235,54 @@ fn way_fault(
         }
     }
     port_rules(graph, adg, edge, *first, *last)
+}
+
+/// Whether a value fits a link and begins at one of its slots.
+fn slot_fault(adg: &Adg, edge: &Edge, hop: Hop) -> Option<String> {
+    let (granularity, width) = (adg.granularity(hop.link), adg.width(hop.link));
+    let taken = edge.width().div_ceil(granularity).max(1) * granularity;
+    if taken > width {
+        return Some(format!(
+            "{} bits do not fit the {width} of {}",
+            edge.width(),
+            adg.describe(hop.link)
+        ));
+    }
+    let wraps = adg.source(hop.link).is_switch() && adg.sink(hop.link).is_switch();
+    let even = hop.bit.is_multiple_of(taken) && hop.bit + taken <= width;
+    if !hop.bit.is_multiple_of(granularity) || hop.bit >= width || !wraps && !even {
+        return Some(format!(
+            "it begins at bit {} of {}, which is no slot for {} bits",
+            hop.bit,
+            adg.describe(hop.link),
+            edge.width()
+        ));
+    }
+    None
+}
+
+/// Where hops from an element lead, if each begins where the one before ended and switches are between them.
+fn end_of_way(adg: &Adg, start: ElementId, hops: &[Hop]) -> Result<ElementId, String> {
+    let mut at = start;
+    for (position, hop) in hops.iter().enumerate() {
+        let Some(link) = adg.links.get(hop.link) else {
+            return Err("it takes a link that is not there".to_owned());
+        };
+        if link.source != at {
+            return Err(format!(
+                "link {position} begins at {}, expected {}",
+                adg.elements[link.source], adg.elements[at]
+            ));
+        }
+        at = link.sink;
+        if position + 1 < hops.len() && !adg.elements[at].is_switch() {
+            return Err(format!(
+                "it goes through {}, which is no switch",
+                adg.elements[at]
+            ));
+        }
+    }
+    Ok(at)
 }
 
 /// Bit of the operand at which an edge begins.

@@ -21,6 +21,30 @@ const OPERATIONS: &[(&str, u32, usize, usize)] = &[
     ("Add16", 16, 2, 1),
 ];
 
+/// Links of a fabric, each with its place among those of its ends.
+#[derive(Default)]
+struct Links {
+    edges: Vec<Value>,
+    counts: BTreeMap<(String, bool), usize>,
+}
+
+impl Links {
+    fn add(&mut self, from: (&str, usize), to: (&str, usize)) {
+        let mut next = |key: (&str, usize), out: bool| {
+            let count = self
+                .counts
+                .entry((format!("{}.{}", key.0, key.1), out))
+                .or_default();
+            *count += 1;
+            *count - 1
+        };
+        self.edges.push(json!({
+            "SourceNodeType": from.0, "SourceNodeId": from.1, "SourceIndex": next(from, true),
+            "SinkNodeType": to.0, "SinkNodeId": to.1, "SinkIndex": next(to, false),
+        }));
+    }
+}
+
 /// A mesh with elements of many widths, ports of several kinds, and memories that not every port reaches.
 fn fabric(rng: &mut Rng) -> Value {
     let (rows, columns) = (rng.usize(2..5), rng.usize(2..5));
@@ -29,21 +53,7 @@ fn fabric(rng: &mut Rng) -> Value {
         .bool()
         .then(|| if rng.bool() { (64, 64) } else { (64, 16) });
     let mut nodes = serde_json::Map::new();
-    let mut links = Vec::new();
-    let mut counts: BTreeMap<(String, bool), usize> = BTreeMap::new();
-    let mut link = |from: (&str, usize), to: (&str, usize)| {
-        let mut next = |key: (&str, usize), out: bool| {
-            let count = counts
-                .entry((format!("{}.{}", key.0, key.1), out))
-                .or_default();
-            *count += 1;
-            *count - 1
-        };
-        links.push(json!({
-            "SourceNodeType": from.0, "SourceNodeId": from.1, "SourceIndex": next(from, true),
-            "SinkNodeType": to.0, "SinkNodeId": to.1, "SinkIndex": next(to, false),
-        }));
-    };
+    let mut links = Links::default();
     let computing = |rng: &mut Rng| {
         let (width, granularity) = uniform.unwrap_or_else(|| {
             (
@@ -98,16 +108,31 @@ fn fabric(rng: &mut Rng) -> Value {
             json!({ "dsagen2.mem.config.MemKeys$MemNode$": memory }),
         );
         for port in (0..inputs).filter(|port| port % 2 == number || rng.bool()) {
-            link(("ScratchpadMemory", number), ("InputVectorPort", port));
+            links.add(("ScratchpadMemory", number), ("InputVectorPort", port));
         }
         for port in (0..outputs).filter(|port| port % 2 == number || rng.bool()) {
-            link(("OutputVectorPort", port), ("ScratchpadMemory", number));
+            links.add(("OutputVectorPort", port), ("ScratchpadMemory", number));
         }
     }
     let width = rng.usize(3..6);
     (0..inputs).for_each(|port| {
-        (0..width).for_each(|column| link(("InputVectorPort", port), switch(port, column)));
+        (0..width).for_each(|column| links.add(("InputVectorPort", port), switch(port, column)));
     });
+    connect_mesh(&mut links, rows, columns);
+    (0..outputs).for_each(|port| {
+        (0..width).for_each(|column| {
+            links.add(
+                switch(rows - 1 + port, columns - 1 + column),
+                ("OutputVectorPort", port),
+            );
+        });
+    });
+    json!({ "DSAGenNodes": nodes, "DSAGenEdges": links.edges })
+}
+
+/// Links between switches beside each other, and of each processing element with the switches around it.
+fn connect_mesh(links: &mut Links, rows: usize, columns: usize) {
+    let switch = |row: usize, column: usize| ("Switch", row * columns + column);
     for row in 0..rows {
         for column in 0..columns {
             for (other, beside) in [
@@ -117,7 +142,7 @@ fn fabric(rng: &mut Rng) -> Value {
                 (row.wrapping_sub(1), column),
             ] {
                 if other < rows && beside < columns {
-                    link(switch(row, column), switch(other, beside));
+                    links.add(switch(row, column), switch(other, beside));
                 }
             }
         }
@@ -126,21 +151,12 @@ fn fabric(rng: &mut Rng) -> Value {
         for column in 0..columns - 1 {
             let element = ("ProcessingElement", row * (columns - 1) + column);
             for (down, right) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-                link(switch(row + down, column + right), element);
+                links.add(switch(row + down, column + right), element);
             }
-            link(element, switch(row + 1, column + 1));
-            link(element, switch(row + 1, column));
+            links.add(element, switch(row + 1, column + 1));
+            links.add(element, switch(row + 1, column));
         }
     }
-    (0..outputs).for_each(|port| {
-        (0..width).for_each(|column| {
-            link(
-                switch(rows - 1 + port, columns - 1 + column),
-                ("OutputVectorPort", port),
-            );
-        });
-    });
-    json!({ "DSAGenNodes": nodes, "DSAGenEdges": links })
 }
 
 /// A graph with slices, values put together, states, arrays, and outputs of everything that is left.

@@ -135,18 +135,7 @@ pub(super) fn mend(
                 )
             })?
         }
-        "iospec-latched-hint" => {
-            let right = finding
-                .message
-                .strip_prefix("expected latch: ")?
-                .split(' ')
-                .next()?;
-            let found = found.filter(|found| matches!(found.value.value, Value::Bool(_)))?;
-            Mend::one(
-                format!("Write {right}, as the sequences have it"),
-                Edit::replace(range(text, found.value.span), right),
-            )
-        }
+        "iospec-latched-hint" => latched(text, finding, &found?),
         "iospec-field-unknown" | "iospec-field-misspelt" => {
             let found = found?;
             let free = fields(&found.path)
@@ -173,24 +162,7 @@ pub(super) fn mend(
             let right = suggest::closest(&found.key.label(), free)?;
             Mend::one(format!("Write `{right}`"), replace(text, found.key, right)?)
         }
-        "iospec-undefined-name" => {
-            let wrong = text.get(place.clone())?.trim_matches(['"', '\'']);
-            let side = if finding.message.contains("defined output") {
-                "outputs"
-            } else {
-                "inputs"
-            };
-            let Value::Map(entries) = &root.get(side)?.value else {
-                return None;
-            };
-            let names: Vec<String> = entries.iter().map(|(key, _)| key.label()).collect();
-            let right = suggest::closest(wrong, names.iter().map(String::as_str))?;
-            let start = place.start + text.get(place.clone())?.find(wrong)?;
-            Mend::one(
-                format!("Write `{right}`"),
-                Edit::replace(start..start + wrong.len(), right),
-            )
-        }
+        "iospec-undefined-name" => defined_name(text, finding, &root, place),
         "iospec-repeated-input" => Mend::one(
             "Remove the second mention, which does not count",
             remove(text, place),
@@ -206,6 +178,42 @@ pub(super) fn mend(
         "iospec-output-order" => order(text, &root, place),
         _ => None,
     }
+}
+
+/// A name that no vector has, as the closest one that is defined.
+fn defined_name(text: &str, finding: &Finding, root: &Node, place: &Range<usize>) -> Option<Mend> {
+    let wrong = text.get(place.clone())?.trim_matches(['"', '\'']);
+    let side = if finding.message.contains("defined output") {
+        "outputs"
+    } else {
+        "inputs"
+    };
+    let Value::Map(entries) = &root.get(side)?.value else {
+        return None;
+    };
+    let names: Vec<String> = entries.iter().map(|(key, _)| key.label()).collect();
+    let right = suggest::closest(wrong, names.iter().map(String::as_str))?;
+    let start = place.start + text.get(place.clone())?.find(wrong)?;
+    Mend::one(
+        format!("Write `{right}`"),
+        Edit::replace(start..start + wrong.len(), right),
+    )
+}
+
+/// The latch of a hint, as the sequences have it.
+fn latched(text: &str, finding: &Finding, found: &Found<'_>) -> Option<Mend> {
+    let right = finding
+        .message
+        .strip_prefix("expected latch: ")?
+        .split(' ')
+        .next()?;
+    if !matches!(found.value.value, Value::Bool(_)) {
+        return None;
+    }
+    Mend::one(
+        format!("Write {right}, as the sequences have it"),
+        Edit::replace(range(text, found.value.span), right),
+    )
 }
 
 /// The length rounded up, and the words that follow from it.

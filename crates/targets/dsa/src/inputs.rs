@@ -103,22 +103,7 @@ pub fn inputs<'a>(
         }
         found.push((node, body, port, array, loops));
     }
-    let stated = graph.inputs().any(|(.., port)| port.stated);
-    // Very wide graphs get fewer rows: what nobody asked for should not take long.
-    let wide = graph
-        .inputs()
-        .map(|(.., port)| row_bytes(port) as u64)
-        .fold(1, u64::saturating_add);
-    let most = DEFAULT_BYTES.min(limits.memory_bytes / SHARE);
-    let rows = (most / wide).clamp(1, DEFAULT_ROWS);
-    let inner = (rows / 16).max(1);
-    let default = loops_of_given.unwrap_or_else(|| {
-        if stated {
-            vec![rows.min(16), inner]
-        } else {
-            vec![rows]
-        }
-    });
+    let default = loops_of_given.unwrap_or_else(|| default_loops(graph, limits));
     let mut budget = limits.memory_bytes;
     let mut hosts = 0;
     let mut streams = Vec::new();
@@ -186,6 +171,24 @@ pub fn inputs<'a>(
         });
     }
     Ok(streams)
+}
+
+/// The loops of streams where no array has any.
+fn default_loops(graph: &Graph, limits: &Limits) -> Vec<u64> {
+    let stated = graph.inputs().any(|(.., port)| port.stated);
+    // Very wide graphs get fewer rows: what nobody asked for should not take long.
+    let wide = graph
+        .inputs()
+        .map(|(.., port)| row_bytes(port) as u64)
+        .fold(1, u64::saturating_add);
+    let most = DEFAULT_BYTES.min(limits.memory_bytes / SHARE);
+    let rows = (most / wide).clamp(1, DEFAULT_ROWS);
+    let inner = (rows / 16).max(1);
+    if stated {
+        vec![rows.min(16), inner]
+    } else {
+        vec![rows]
+    }
 }
 
 /// The loops that the rows of an array form.

@@ -7,7 +7,8 @@ use chipless_model::{Limits, Place};
 use flate2::{Decompress, FlushDecompress, Status};
 use indexmap::IndexMap;
 use std::borrow::Cow;
-use std::io::Cursor;
+use std::collections::HashSet;
+use std::io::{Cursor, Read};
 use std::ops::Range;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -280,14 +281,9 @@ fn members_of(
     tarball: &[u8],
     limits: &Limits,
 ) -> Result<(IndexMap<String, Range<usize>>, bool), Error> {
-    let damaged = |at: usize, message: String| {
-        Box::new(rules::TAR.at(
-            Place::bytes(at as u64, BLOCK as u64).in_part("tarball"),
-            message,
-        ))
-    };
+    let damaged = |at: usize, message: String| Box::new(rules::TAR.at(header_place(at), message));
     let mut members = IndexMap::new();
-    let mut directories = std::collections::HashSet::new();
+    let mut directories = HashSet::new();
     let mut end = 0;
     let mut count = 0u64;
     let mut archive = tar::Archive::new(Cursor::new(tarball));
@@ -308,10 +304,7 @@ fn members_of(
                 "the tarball has more than {} entries: beyond the limit entries",
                 limits.entries
             );
-            return Err(Box::new(rules::LIMIT.at(
-                Place::bytes(at as u64, BLOCK as u64).in_part("tarball"),
-                message,
-            )));
+            return Err(Box::new(rules::LIMIT.at(header_place(at), message)));
         }
         let raw_path = entry.path_bytes().into_owned();
         if let Some(records) = entry
@@ -332,31 +325,12 @@ fn members_of(
                 describe(kind)
             );
             return Err(Box::new(
-                rules::TAR_ENTRY_TYPE.at(
-                    Place::bytes(at as u64, BLOCK as u64)
-                        .in_part("tarball")
-                        .at(shown),
-                    message,
-                ),
+                rules::TAR_ENTRY_TYPE.at(header_place(at).at(shown), message),
             ));
         }
-        let path = checked_path(raw_path, limits).map_err(|why| {
-            Box::new(
-                rules::TAR_PATH.at(
-                    Place::bytes(at as u64, BLOCK as u64)
-                        .in_part("tarball")
-                        .at(shown.clone()),
-                    why,
-                ),
-            )
-        })?;
-        let start = usize::try_from(entry.raw_file_position()).ok();
-        let size = usize::try_from(entry.size()).ok();
-        let stop = start
-            .zip(size)
-            .and_then(|(start, size)| start.checked_add(size))
-            .filter(|stop| *stop <= tarball.len());
-        let (Some(start), Some(stop)) = (start, stop) else {
+        let path = checked_path(raw_path, limits)
+            .map_err(|why| Box::new(rules::TAR_PATH.at(header_place(at).at(shown.clone()), why)))?;
+        let Some(content) = content_of(&entry, tarball.len()) else {
             let message = format!(
                 "`{shown}` has {} bytes by its header, {} follow",
                 entry.size(),
@@ -364,20 +338,39 @@ fn members_of(
             );
             return Err(damaged(at, message));
         };
-        end = stop.next_multiple_of(BLOCK).min(tarball.len());
+        end = content.end.next_multiple_of(BLOCK).min(tarball.len());
         if kind.is_dir() {
             directories.insert(path);
-        } else if members.insert(path, start..stop).is_some() {
+        } else if members.insert(path, content).is_some() {
             return Err(Box::new(
-                rules::TAR_PATH.at(
-                    Place::bytes(at as u64, BLOCK as u64)
-                        .in_part("tarball")
-                        .at(shown),
-                    "a second member of this path",
-                ),
+                rules::TAR_PATH.at(header_place(at).at(shown), "a second member of this path"),
             ));
         }
     }
+    no_file_is_a_folder(&members, &directories)?;
+    let rest = tarball.get(end..).unwrap_or_default();
+    let clean_end = rest.len() >= 2 * BLOCK && rest.iter().all(|b| *b == 0);
+    Ok((members, clean_end))
+}
+
+/// Where the header of an entry stands.
+fn header_place(at: usize) -> Place {
+    Place::bytes(at as u64, BLOCK as u64).in_part("tarball")
+}
+
+/// Where the bytes of an entry stand, if the tarball has all of them.
+fn content_of(entry: &tar::Entry<'_, impl Read>, length: usize) -> Option<Range<usize>> {
+    let start = usize::try_from(entry.raw_file_position()).ok()?;
+    let size = usize::try_from(entry.size()).ok()?;
+    let stop = start.checked_add(size)?;
+    (stop <= length).then_some(start..stop)
+}
+
+/// Refuses a member whose path is that of a folder, too.
+fn no_file_is_a_folder(
+    members: &IndexMap<String, Range<usize>>,
+    directories: &HashSet<String>,
+) -> Result<(), Error> {
     let path = members
         .keys()
         .find(|path| directories.contains(*path))
@@ -389,9 +382,7 @@ fn members_of(
             message,
         )));
     }
-    let rest = tarball.get(end..).unwrap_or_default();
-    let clean_end = rest.len() >= 2 * BLOCK && rest.iter().all(|b| *b == 0);
-    Ok((members, clean_end))
+    Ok(())
 }
 
 /// The first path that is also the folder of another one. Sorted segment by segment, a folder stands right before what it holds.

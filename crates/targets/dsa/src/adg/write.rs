@@ -1,6 +1,6 @@
 //! Writing a graph as the generator's JSON, whatever form it came from.
 
-use super::{Adg, Element, ElementKind, LinkId};
+use super::{Adg, Element, ElementKind, LinkId, ProcessingElement};
 use serde_json::{Map, Value, json};
 
 impl Adg {
@@ -97,38 +97,7 @@ fn node(element: &Element) -> Map<String, Value> {
         put(&mut node, COMPONENT, "CompNode", body);
     }
     match &element.kind {
-        ElementKind::ProcessingElement(unit) => {
-            let buffer = json!({
-                "outputBufferDepth": unit.output_buffer_depth, "staticOutputBuffer": unit.static_output_buffer,
-            });
-            put(&mut node, COMPONENT, "OutputBuffer", buffer);
-            put(
-                &mut node,
-                COMPONENT,
-                "RegFile",
-                json!({ "numReg": unit.registers }),
-            );
-            let control = json!({
-                "sizeLUT": unit.control_entries, "inputLSBCtrl": unit.input_control, "outputLSBCtrl": unit.output_control,
-            });
-            put(&mut node, COMPONENT, "MetaControl", control);
-            let operations = json!({
-                "isDynamic": unit.dynamic, "OperationDataTypeSet": unit.operations,
-                "instSlotSize": unit.instruction_slots, "maxFifoDepth": unit.delay_depth,
-            });
-            put(&mut node, COMPONENT, "DsaOperations", operations);
-            if fresh {
-                let file = json!({ "asyncRF": true, "update": true, "resetRegIdx": [], "parameterClassName": "dsagen2.comp.config.processing_element.PERegFileParameters" });
-                put(&mut node, COMPONENT, "RegFile", file);
-                let full = unit.control_entries > 0;
-                let control = json!({ "reuseOperand": full, "discardResult": full, "resetRegister": full, "abstain": full, "parameterClassName": "dsagen2.comp.config.processing_element.PEMetaCtrlParameters" });
-                put(&mut node, COMPONENT, "MetaControl", control);
-                let operations = json!({ "maxInstRepeatTime": 0, "definedLatency": 0, "parameterClassName": "dsagen2.comp.config.processing_element.PEDsaOperationParameters" });
-                put(&mut node, COMPONENT, "DsaOperations", operations);
-                let buffer = json!({ "parameterClassName": "dsagen2.comp.config.common.CompNodeOutputBufferParameters" });
-                put(&mut node, COMPONENT, "OutputBuffer", buffer);
-            }
-        }
+        ElementKind::ProcessingElement(unit) => processing_element(&mut node, unit, fresh),
         ElementKind::Switch(switch) => {
             let buffer = json!({
                 "outputBufferDepth": switch.output_buffer_depth, "staticOutputBuffer": switch.static_output_buffer,
@@ -189,4 +158,38 @@ fn node(element: &Element) -> Map<String, Value> {
         }
     }
     node
+}
+
+/// What only processing elements have.
+fn processing_element(node: &mut Map<String, Value>, unit: &ProcessingElement, fresh: bool) {
+    let buffer = json!({
+        "outputBufferDepth": unit.output_buffer_depth, "staticOutputBuffer": unit.static_output_buffer,
+    });
+    put(node, COMPONENT, "OutputBuffer", buffer);
+    put(
+        node,
+        COMPONENT,
+        "RegFile",
+        json!({ "numReg": unit.registers }),
+    );
+    let control = json!({
+        "sizeLUT": unit.control_entries, "inputLSBCtrl": unit.input_control, "outputLSBCtrl": unit.output_control,
+    });
+    put(node, COMPONENT, "MetaControl", control);
+    let operations = json!({
+        "isDynamic": unit.dynamic, "OperationDataTypeSet": unit.operations,
+        "instSlotSize": unit.instruction_slots, "maxFifoDepth": unit.delay_depth,
+    });
+    put(node, COMPONENT, "DsaOperations", operations);
+    if fresh {
+        let file = json!({ "asyncRF": true, "update": true, "resetRegIdx": [], "parameterClassName": "dsagen2.comp.config.processing_element.PERegFileParameters" });
+        put(node, COMPONENT, "RegFile", file);
+        let full = unit.control_entries > 0;
+        let control = json!({ "reuseOperand": full, "discardResult": full, "resetRegister": full, "abstain": full, "parameterClassName": "dsagen2.comp.config.processing_element.PEMetaCtrlParameters" });
+        put(node, COMPONENT, "MetaControl", control);
+        let operations = json!({ "maxInstRepeatTime": 0, "definedLatency": 0, "parameterClassName": "dsagen2.comp.config.processing_element.PEDsaOperationParameters" });
+        put(node, COMPONENT, "DsaOperations", operations);
+        let buffer = json!({ "parameterClassName": "dsagen2.comp.config.common.CompNodeOutputBufferParameters" });
+        put(node, COMPONENT, "OutputBuffer", buffer);
+    }
 }

@@ -228,6 +228,64 @@ enum Access {
 
 /// `tensor_order` numbers the accesses of DRAM.
 fn queue(lint: Lint<'_>, findings: &mut Findings) {
+    let mut places = crossings(lint, findings);
+    places.sort_unstable();
+    // The parts of a converted tensor share its place.
+    if !lint.packed {
+        one_place_each(&places, findings);
+        without_gaps(&places, findings);
+    }
+}
+
+/// Reports transfers that have one place in the queue together.
+fn one_place_each(places: &[(u32, Access, At)], findings: &mut Findings) {
+    for pair in places.windows(2) {
+        if let [a, b] = pair
+            && a.0 == b.0
+        {
+            let name = |access| match access {
+                Access::Load(id) => format!("the load of transfer {id}"),
+                Access::Store(id) => format!("the store of transfer {id}"),
+            };
+            let message = || {
+                format!(
+                    "expected a place in the DRAM queue for each transfer, found {} for both {} and {}",
+                    a.0,
+                    name(a.1),
+                    name(b.1)
+                )
+            };
+            findings.report_with(
+                &rules::QUEUE,
+                b.2,
+                message,
+                Some((a.2, "the other transfer")),
+            );
+        }
+    }
+}
+
+/// Reports places that no transfer has.
+fn without_gaps(places: &[(u32, Access, At)], findings: &mut Findings) {
+    let last = places.last().map_or(0, |place| place.0 as usize + 1);
+    let mut distinct: Vec<u32> = places.iter().map(|place| place.0).collect();
+    distinct.dedup();
+    if let Some(place) = places.last()
+        && last != distinct.len()
+    {
+        let message = || {
+            format!(
+                "expected the DRAM queue numbered from 0 without gaps, found {} places up to {}",
+                distinct.len(),
+                place.0
+            )
+        };
+        findings.report(&rules::QUEUE_GAP, place.2, message);
+    }
+}
+
+/// Places of the queue and who has them: loads and stores, and tensors that should have none.
+fn crossings(lint: Lint<'_>, findings: &mut Findings) -> Vec<(u32, Access, At)> {
     let total = lint.schedule.dram_in.len() + lint.schedule.dram_out.len();
     let mut places: Vec<(u32, Access, At)> = Vec::with_capacity(total);
     let mut known: HashSet<(u32, Access)> = HashSet::with_capacity(total);
@@ -299,49 +357,7 @@ fn queue(lint: Lint<'_>, findings: &mut Findings) {
             }
         }
     }
-    places.sort_unstable();
-    for pair in places.windows(2) {
-        if let [a, b] = pair
-            && a.0 == b.0
-            // The parts of a converted tensor share its place.
-            && !lint.packed
-        {
-            let name = |access| match access {
-                Access::Load(id) => format!("the load of transfer {id}"),
-                Access::Store(id) => format!("the store of transfer {id}"),
-            };
-            let message = || {
-                format!(
-                    "expected a place in the DRAM queue for each transfer, found {} for both {} and {}",
-                    a.0,
-                    name(a.1),
-                    name(b.1)
-                )
-            };
-            findings.report_with(
-                &rules::QUEUE,
-                b.2,
-                message,
-                Some((a.2, "the other transfer")),
-            );
-        }
-    }
-    let last = places.last().map_or(0, |place| place.0 as usize + 1);
-    let mut distinct: Vec<u32> = places.iter().map(|place| place.0).collect();
-    distinct.dedup();
-    if let Some(place) = places.last()
-        && last != distinct.len()
-        && !lint.packed
-    {
-        let message = || {
-            format!(
-                "expected the DRAM queue numbered from 0 without gaps, found {} places up to {}",
-                distinct.len(),
-                place.0
-            )
-        };
-        findings.report(&rules::QUEUE_GAP, place.2, message);
-    }
+    places
 }
 
 /// The piece that an ofmap tensor holds on its way to DRAM.

@@ -271,6 +271,19 @@ fn destinations(
             );
         }
     }
+    readers_are_named(lint, transfer, destinations, piece, weight, findings);
+}
+
+/// Each reader of a transfer is among its destinations.
+fn readers_are_named(
+    lint: Lint<'_>,
+    transfer: u32,
+    destinations: &[Destination],
+    piece: At,
+    weight: bool,
+    findings: &mut Findings,
+) {
+    let schedule = lint.schedule;
     // Weights that stay are used by later workloads, too: the first of each core counts.
     let mut first: HashMap<u32, u32> = HashMap::new();
     for (core, workload) in lint
@@ -501,41 +514,8 @@ fn one_source(lint: Lint<'_>, tensor: &Tensor, source: &Source, findings: &mut F
         });
         return;
     };
-    let from = peer(schedule, maker);
-    let same = match (from, source.peer) {
-        (Peer::Dram(_), Peer::Dram(_)) => true,
-        (from, named) => from == named,
-    };
-    if !same {
-        let name = |peer| match peer {
-            Peer::Dram(_) => "DRAM".to_owned(),
-            Peer::Core(core) => format!("core {}", schedule.file_core(core)),
-        };
-        let message = || {
-            format!(
-                "expected {} as the source of transfer {}, found {}",
-                name(from),
-                source.transfer,
-                name(source.peer)
-            )
-        };
-        let is_exchanged = match (from, source.peer) {
-            (Peer::Core(made), Peer::Core(named)) if lint.spec => {
-                let misnamed = lint.misnamed.get_or_init(|| misnamed(lint));
-                misnamed.contains(&[made, named])
-            }
-            _ => false,
-        };
-        let rule = if is_exchanged {
-            &rules::SOURCES_EXCHANGED
-        } else {
-            &rules::SOURCE
-        };
-        let made = Some((place(lint, maker), "where it is made"));
-        findings.report_with(rule, tensor.at, message, made);
-        if !is_exchanged {
-            return;
-        }
+    if !names_maker(lint, tensor, source, maker, findings) {
+        return;
     }
     let (bounds, size, layer) = match maker {
         Maker::Dram(index) => schedule
@@ -593,6 +573,52 @@ fn one_source(lint: Lint<'_>, tensor: &Tensor, source: &Source, findings: &mut F
     } else if lint.spec {
         loaded(lint, tensor, source, maker, findings);
     }
+}
+
+/// Whether a source names who makes its transfer, or whom the file names in its place throughout.
+fn names_maker(
+    lint: Lint<'_>,
+    tensor: &Tensor,
+    source: &Source,
+    maker: Maker,
+    findings: &mut Findings,
+) -> bool {
+    let schedule = lint.schedule;
+    let from = peer(schedule, maker);
+    let same = match (from, source.peer) {
+        (Peer::Dram(_), Peer::Dram(_)) => true,
+        (from, named) => from == named,
+    };
+    if same {
+        return true;
+    }
+    let name = |peer| match peer {
+        Peer::Dram(_) => "DRAM".to_owned(),
+        Peer::Core(core) => format!("core {}", schedule.file_core(core)),
+    };
+    let message = || {
+        format!(
+            "expected {} as the source of transfer {}, found {}",
+            name(from),
+            source.transfer,
+            name(source.peer)
+        )
+    };
+    let is_exchanged = match (from, source.peer) {
+        (Peer::Core(made), Peer::Core(named)) if lint.spec => {
+            let misnamed = lint.misnamed.get_or_init(|| misnamed(lint));
+            misnamed.contains(&[made, named])
+        }
+        _ => false,
+    };
+    let rule = if is_exchanged {
+        &rules::SOURCES_EXCHANGED
+    } else {
+        &rules::SOURCE
+    };
+    let made = Some((place(lint, maker), "where it is made"));
+    findings.report_with(rule, tensor.at, message, made);
+    is_exchanged
 }
 
 /// What is loaded is what the tensor says: weights or a feature map, and of which layer.

@@ -30,7 +30,7 @@ use crate::network::Network;
 use crate::read::Error;
 use crate::rules::lowering::DATA;
 use crate::rules::reading::LIMIT;
-use crate::schedule::{Dialect, Schedule};
+use crate::schedule::{Dialect, DramOut, Schedule};
 use crate::traffic::Mesh;
 use builder::Builder;
 use chipless_model::{Limits, Place, Program, TaskId};
@@ -56,6 +56,66 @@ pub struct Data<'d> {
     pub network: Option<&'d Network>,
     /// Weights; without them the run has none, and can only keep time.
     pub weights: Option<WeightData<'d>>,
+}
+
+/// What the layers of a network compute, and the weights and parameters that a run brings them.
+#[derive(Default)]
+struct Packing {
+    operations: pack::Operations,
+    /// Weights drawn from a seed, of each layer.
+    seeded: HashMap<String, Arrays>,
+    /// Of the layers of a packed schedule.
+    parameters: HashMap<String, pack::Parameters>,
+}
+
+impl Packing {
+    /// The bytes that a transfer of weights brings; none where there are no weights or the network lacks the layer.
+    ///
+    /// # Errors
+    /// Weights that do not fit the transfer.
+    fn weights(
+        &mut self,
+        schedule: &Schedule,
+        network: &Network,
+        given: Option<WeightData<'_>>,
+        out: &DramOut,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let is_packed = schedule.is_packed();
+        let destination = out.destinations.first().and_then(|d| d.layer);
+        let Some(layer) = destination.or(out.layer) else {
+            return Ok(None);
+        };
+        let layer = schedule.name(layer);
+        let operation = self.operations.of(network, layer);
+        // Where there is no operation, the tiles of the layer will say why.
+        let Ok(operation) = operation.as_ref() else {
+            return Ok(None);
+        };
+        let refuse =
+            |why: String| Box::new(DATA.at(Place::file().at(format!("layer {layer}")), why));
+        let Some(given) = given else {
+            // What fits no weights of the layer needs none to be found.
+            let misfit = (schedule.dialect == Dialect::Spec)
+                .then(|| pack::misfit(out, layer, operation, is_packed));
+            return misfit.flatten().map_or(Ok(None), |why| Err(refuse(why)));
+        };
+        let arrays = match given {
+            WeightData::Given(arrays) => arrays
+                .get(layer)
+                .ok_or_else(|| format!("layer `{layer}` has no weights among those given")),
+            WeightData::Seeded(seed) => Ok(&*self
+                .seeded
+                .entry(layer.to_owned())
+                .or_insert_with(|| pack::seeded(operation, layer, seed).unwrap_or_default())),
+        };
+        let arrays = arrays.map_err(refuse)?;
+        if is_packed {
+            let of = || pack::parameters(operation, arrays);
+            self.parameters.entry(layer.to_owned()).or_insert_with(of);
+        }
+        let packed = pack::pack(out, layer, operation, arrays, is_packed).map_err(refuse)?;
+        Ok(Some(packed))
+    }
 }
 
 /// Lowers a schedule for a machine.
@@ -84,10 +144,8 @@ pub fn lower<'p>(
         &mut builder,
     );
     let (plan, predecessors) = Plan::new(schedule, &residents, frames).into_order();
-    let mut seeded: HashMap<String, Arrays> = HashMap::new();
-    let mut operations = pack::Operations::default();
     let is_packed = schedule.is_packed();
-    let mut parameters: HashMap<String, pack::Parameters> = HashMap::new();
+    let mut packing = Packing::default();
     let wrong = std::cell::RefCell::new(Vec::new());
     let mut constants = |name: &str, shape: [u64; 4], element| {
         let Some(WeightData::Given(arrays)) = data.weights else {
@@ -97,49 +155,14 @@ pub fn lower<'p>(
         packed
             .map_err(|why| {
                 let finding = DATA.at(Place::file().at(format!("constant {name}")), why);
-                wrong.borrow_mut().push(finding);
+                wrong.borrow_mut().push(Box::new(finding));
             })
             .ok()
     };
     let mut weights = |out: usize| {
-        let network = network?;
-        let out = &schedule.dram_out[out];
-        let layer = out
-            .destinations
-            .first()
-            .and_then(|d| d.layer)
-            .or(out.layer)?;
-        let layer = schedule.name(layer);
-        let operation = operations.of(network, layer);
-        // Where there is no operation, the tiles of the layer will say why.
-        let operation = operation.as_ref().as_ref().ok()?;
-        let refuse = |why: String| {
-            let finding = DATA.at(Place::file().at(format!("layer {layer}")), why);
-            wrong.borrow_mut().push(finding);
-        };
-        let Some(given) = data.weights else {
-            // What fits no weights of the layer needs none to be found.
-            if schedule.dialect == Dialect::Spec {
-                pack::misfit(out, layer, operation, is_packed).map(refuse);
-            }
-            return None;
-        };
-        let arrays = match given {
-            WeightData::Given(arrays) => arrays
-                .get(layer)
-                .ok_or_else(|| format!("layer `{layer}` has no weights among those given")),
-            WeightData::Seeded(seed) => Ok(&*seeded
-                .entry(layer.to_owned())
-                .or_insert_with(|| pack::seeded(operation, layer, seed).unwrap_or_default())),
-        };
-        let packed = arrays.and_then(|arrays| {
-            if is_packed {
-                let of = || pack::parameters(operation, arrays);
-                parameters.entry(layer.to_owned()).or_insert_with(of);
-            }
-            pack::pack(out, layer, operation, arrays, is_packed)
-        });
-        packed.map_err(refuse).ok()
+        let packed = packing.weights(schedule, network?, data.weights, &schedule.dram_out[out]);
+        let noted = packed.map_err(|finding| wrong.borrow_mut().push(finding));
+        noted.ok().flatten()
     };
     let dram = dram::Dram::new(
         &plan,
@@ -150,7 +173,7 @@ pub fn lower<'p>(
         &mut builder,
     );
     if let Some(finding) = wrong.into_inner().into_iter().next() {
-        return Err(Box::new(finding));
+        return Err(finding);
     }
     let mesh = Mesh::of(schedule);
     let mut notes = dram.notes.clone();
@@ -173,7 +196,7 @@ pub fn lower<'p>(
         machine,
         &mesh,
         network,
-        (operations, parameters),
+        (packing.operations, packing.parameters),
         builder,
     );
     let (program, workloads) = emit

@@ -5,7 +5,7 @@ use super::region::{self, Layout, Region};
 use crate::schedule::{
     Bounds, Dialect, Ifmap, Schedule, Source, Tensor, TensorKind, WeightSource, WeightTensor,
 };
-use chipless_model::{Buffer, BufferId, Memory, MemoryKind, Role};
+use chipless_model::{Buffer, BufferId, Memory, MemoryId, MemoryKind, Role};
 use smallvec::{SmallVec, smallvec};
 use std::collections::{HashMap, HashSet};
 
@@ -128,6 +128,16 @@ fn is_same(a: &Tensor, b: &Tensor) -> bool {
         && (a.sources.iter().map(part).eq(b.sources.iter().map(part)) || parts(a) == parts(b))
 }
 
+/// Where the tensors of a core are.
+struct Home {
+    core: usize,
+    /// The core's number in the file.
+    id: u32,
+    memory: MemoryId,
+    /// The buffer that all of them share.
+    l2: Option<BufferId>,
+}
+
 impl<'s> Residents<'s> {
     /// Follows the snapshots of all cores. Tensors with an address in the spec's dialect lie in the L2 of their core; others,
     /// whose addresses are counted in blocks or not given, have buffers of their own.
@@ -186,7 +196,13 @@ impl<'s> Residents<'s> {
                 bytes,
                 Role::Scratch,
             ));
-            found.core(index, &core.workloads, l2, memory, core.id, builder);
+            let home = Home {
+                core: index,
+                id: core.id,
+                memory,
+                l2,
+            };
+            found.core(&home, &core.workloads, builder);
         }
         found
             .starts
@@ -196,14 +212,11 @@ impl<'s> Residents<'s> {
 
     fn core(
         &mut self,
-        core: usize,
+        home: &Home,
         workloads: &'s [crate::schedule::Workload],
-        l2: Option<BufferId>,
-        memory: chipless_model::MemoryId,
-        id: u32,
         builder: &mut Builder<'_>,
     ) {
-        let shared = l2.is_some();
+        let shared = home.l2.is_some();
         let (mut live, mut next): (HashMap<Key, u32>, HashMap<Key, u32>) = Default::default();
         let (mut live_held, mut next_held): (HashMap<HeldKey, u32>, HashMap<HeldKey, u32>) =
             Default::default();
@@ -227,46 +240,9 @@ impl<'s> Residents<'s> {
                     .copied()
                     .filter(|number| !shared || is_same(self.all[*number as usize].tensor, tensor))
                     .unwrap_or_else(|| {
-                        let resident = Resident {
-                            core,
-                            tensor,
-                            first: position,
-                            last: position,
-                            send_at: None,
-                            is_filled: !shared
-                                || tensor.tensor_id.is_none_or(|id| known.insert(id)),
-                            layout: Layout::of(tensor, BufferId::from_raw(0), 0, None),
-                        };
-                        self.all.push(resident);
-                        let number = self.all.len() - 1;
-                        let ring = workload.ring.iter().flatten().find(|[start, end]| {
-                            (*start..*end).contains(&u64::from(tensor.address.unwrap_or(0)))
-                        });
-                        let (buffer, base) = if let (Some(l2), Some(address)) = (l2, tensor.address)
-                        {
-                            (l2, u64::from(address))
-                        } else {
-                            let bytes = match shared {
-                                true if tensor.kind == TensorKind::Weight => tensor.size,
-                                true => {
-                                    region::bytes(&tensor.bounds, tensor.bitwidth, tensor.align)
-                                }
-                                false => tensor
-                                    .sources
-                                    .iter()
-                                    .map(Resident::own_bytes)
-                                    .fold(0, u64::saturating_add),
-                            };
-                            let name = format!("core{id}.{} {number}", tensor.kind.name());
-                            (builder.buffer(name, memory, None, bytes, Role::Scratch), 0)
-                        };
-                        self.all[number].layout = Layout::of(
-                            tensor,
-                            buffer,
-                            base,
-                            ring.copied().filter(|_| l2.is_some()),
-                        );
-                        number as u32
+                        let is_filled =
+                            !shared || tensor.tensor_id.is_none_or(|id| known.insert(id));
+                        self.add(home, position, workload, tensor, is_filled, builder)
                     });
                 let found = &mut self.all[resident as usize];
                 found.last = position;
@@ -294,7 +270,7 @@ impl<'s> Residents<'s> {
                             .filter(|_| from_dram)
                             .all(|t| *known_held.entry(*t).or_insert(position) == position);
                     self.held.push(Held {
-                        core,
+                        core: home.core,
                         tensor,
                         first: position,
                         last: position,
@@ -309,6 +285,58 @@ impl<'s> Residents<'s> {
             std::mem::swap(&mut live_held, &mut next_held);
             next_held.clear();
         }
+    }
+
+    /// Adds what a tensor of a snapshot begins; gives its number.
+    fn add(
+        &mut self,
+        home: &Home,
+        position: usize,
+        workload: &crate::schedule::Workload,
+        tensor: &'s Tensor,
+        is_filled: bool,
+        builder: &mut Builder<'_>,
+    ) -> u32 {
+        let resident = Resident {
+            core: home.core,
+            tensor,
+            first: position,
+            last: position,
+            send_at: None,
+            is_filled,
+            layout: Layout::of(tensor, BufferId::from_raw(0), 0, None),
+        };
+        self.all.push(resident);
+        let number = self.all.len() - 1;
+        let ring =
+            workload.ring.iter().flatten().find(|[start, end]| {
+                (*start..*end).contains(&u64::from(tensor.address.unwrap_or(0)))
+            });
+        let (buffer, base) = if let (Some(l2), Some(address)) = (home.l2, tensor.address) {
+            (l2, u64::from(address))
+        } else {
+            let bytes = match home.l2.is_some() {
+                true if tensor.kind == TensorKind::Weight => tensor.size,
+                true => region::bytes(&tensor.bounds, tensor.bitwidth, tensor.align),
+                false => tensor
+                    .sources
+                    .iter()
+                    .map(Resident::own_bytes)
+                    .fold(0, u64::saturating_add),
+            };
+            let name = format!("core{}.{} {number}", home.id, tensor.kind.name());
+            (
+                builder.buffer(name, home.memory, None, bytes, Role::Scratch),
+                0,
+            )
+        };
+        self.all[number].layout = Layout::of(
+            tensor,
+            buffer,
+            base,
+            ring.copied().filter(|_| home.l2.is_some()),
+        );
+        number as u32
     }
 
     /// Residents of a workload's snapshot, in its order. Workloads are counted over all cores.

@@ -346,11 +346,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         if let Some(configurations) = configurations {
             self.configure(configurations, queue, workload)?;
         }
-        let boxes: Vec<Bounds> = if workload.tiles.is_empty() {
-            vec![workload.bounds]
-        } else {
-            workload.tiles.iter().map(|t| t.ofmap).collect()
-        };
+        let boxes = boxes(workload);
         let ranges: Vec<[u32; 2]> = boxes.iter().map(|b| [b.lower[1], b.upper[1]]).collect();
         let weights = Weights::of(
             workload,
@@ -371,20 +367,18 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         let (move_tokens, tile_tokens) =
             self.weight_moves(index, core, position, weights.as_ref(), &weight_waits)?;
 
-        let mut streams = Vec::with_capacity(workload.ofmaps.len());
-        for number in 0..workload.ofmaps.len() {
-            streams.push(self.targets(index, core, workload, number));
-        }
-        let meaning: Meaning = self.network.map(|network| {
-            self.operations
-                .of(network, plan.schedule.name(workload.layer))
-        });
-        let parameters = self.parameters.get(plan.schedule.name(workload.layer));
-        let parameters = parameters.cloned();
+        let ofmaps = 0..workload.ofmaps.len();
+        let streams: Vec<_> = ofmaps
+            .map(|number| self.targets(index, core, workload, number))
+            .collect();
+        let name = plan.schedule.name(workload.layer);
+        let meaning: Meaning = self
+            .network
+            .map(|network| self.operations.of(network, name));
+        let parameters = self.parameters.get(name).cloned();
         let operands = self.operands(index, workload, &meaning);
-        let cycles =
-            (workload.time as f64 / boxes.len() as f64 + 0.5).floor() + self.machine.overhead.tile;
-        let fixed = self.machine.cycles(cycles);
+        let each = (workload.time as f64 / boxes.len() as f64 + 0.5).floor();
+        let fixed = self.machine.cycles(each + self.machine.overhead.tile);
         let mut ends = [TaskId::from_raw(0); 2];
         let last = boxes.len() - 1;
         let mut is_lacking = false;
@@ -398,12 +392,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             let mut gives: SmallVec<[SyncId; 2]> = SmallVec::new();
             gives.extend(tile_tokens.get(&tile).copied());
             if tile == last {
-                gives.extend(self.name(Node::Workload(index), || {
-                    format!(
-                        "core{} workload {} done",
-                        plan.schedule.cores[core].id, workload.id
-                    )
-                }));
+                gives.extend(self.done(index, core, workload));
             }
             let kernel = Tile {
                 unit: UNITS[unit],
@@ -421,15 +410,11 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 parameters: parameters.clone(),
                 meaning: meaning.clone(),
             };
-            let lack = match meaning.as_deref() {
-                Some(Ok(operation)) if self.is_exact && !is_lacking => {
-                    let lack = kernel.lack(operation, self.is_packed);
-                    let foreign = || self.foreign_weights(workload, operation);
-                    lack.or_else(|| foreign().filter(|_| tile == 0))
-                }
-                _ => None,
+            let lack = if is_lacking {
+                None
+            } else {
+                self.lack(&kernel, workload, tile == 0)
             };
-            let label = Some(self.label(workload));
             let at = workload.tiles.get(tile).map_or(at, |t| t.at.0);
             let task = NewTask {
                 queue,
@@ -438,16 +423,13 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 demands: &[],
                 fixed,
                 at,
-                label,
+                label: Some(self.label(workload)),
             };
             let id = self.builder.task(task, kernel)?;
             // The first of its tiles that lacks something stands for the others.
             if let Some((rule, lack)) = lack {
                 is_lacking = true;
-                let schedule = plan.schedule;
-                let core = schedule.file_core(schedule.cores[core].id);
-                let (number, layer) = (workload.id, schedule.name(workload.layer));
-                let message = format!("expected workload {number} of core {core} ({layer}) {lack}");
+                let message = self.lacking(core, workload, &lack);
                 self.lacks.add(id, rule, message);
             }
             if let [_, second] = gives[..] {
@@ -459,6 +441,45 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             ends[1] = id;
         }
         Ok(ends)
+    }
+
+    /// The token of a finished workload, if anything waits for it.
+    fn done(&mut self, index: u32, core: usize, workload: &Workload) -> Option<SyncId> {
+        let schedule = self.plan.schedule;
+        self.name(Node::Workload(index), || {
+            format!(
+                "core{} workload {} done",
+                schedule.cores[core].id, workload.id
+            )
+        })
+    }
+
+    /// What an exact run would lack to compute a tile.
+    fn lack(
+        &self,
+        tile: &Tile,
+        workload: &Workload,
+        is_first: bool,
+    ) -> Option<(&'static Rule, String)> {
+        let Some(Ok(operation)) = tile.meaning.as_deref() else {
+            return None;
+        };
+        if !self.is_exact {
+            return None;
+        }
+        let lack = tile.lack(operation, self.is_packed);
+        lack.or_else(|| {
+            self.foreign_weights(workload, operation)
+                .filter(|_| is_first)
+        })
+    }
+
+    /// Says what a workload lacks, by its names in the file.
+    fn lacking(&self, core: usize, workload: &Workload, lack: &str) -> String {
+        let schedule = self.plan.schedule;
+        let core = schedule.file_core(schedule.cores[core].id);
+        let (number, layer) = (workload.id, schedule.name(workload.layer));
+        format!("expected workload {number} of core {core} ({layer}) {lack}")
     }
 
     /// Weights that a workload names and that are not those of its layer, as the findings of a tile have it. The parameters of packed data are those
@@ -581,4 +602,13 @@ fn stream(layout: &Layout) -> Region {
             .into_iter()
             .fold(layout.pixel, u64::saturating_mul),
     )
+}
+
+/// The boxes of a workload's tiles: one where the file has none.
+fn boxes(workload: &Workload) -> Vec<Bounds> {
+    if workload.tiles.is_empty() {
+        vec![workload.bounds]
+    } else {
+        workload.tiles.iter().map(|t| t.ofmap).collect()
+    }
 }

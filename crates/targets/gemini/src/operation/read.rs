@@ -258,49 +258,9 @@ fn product(layer: &Layer) -> Kind {
 
 /// How a layer moves elements, if that is what it does.
 fn moved(layer: &Layer, operands: usize) -> Result<Option<Move>, String> {
-    let list = |key: &str| -> Option<Vec<i64>> {
-        let values = layer.other.get(key)?.as_array()?;
-        values.iter().map(Value::as_i64).collect()
-    };
-    let axis = |value: i64| {
-        usize::try_from(if value < 0 { value + 4 } else { value })
-            .ok()
-            .filter(|axis| *axis < 4)
-            .ok_or_else(|| format!("there is no axis {value}"))
-    };
     Ok(Some(match layer.operation.as_str() {
-        "permute" => {
-            let perm = list("perm").ok_or("`perm` is missing")?;
-            let mut axes = [0, 1, 2, 3];
-            for (to, from) in axes.iter_mut().zip(&perm) {
-                *to = axis(*from)?;
-            }
-            let mut sorted = axes;
-            sorted.sort_unstable();
-            if sorted != [0, 1, 2, 3] || perm.len() > 4 {
-                return Err(format!("`perm` {perm:?} is no order of the axes"));
-            }
-            Move::Permute(axes)
-        }
-        "slice" => {
-            let (starts, axes) = (
-                list("starts").ok_or("`starts` is missing")?,
-                list("axes").ok_or("`axes` is missing")?,
-            );
-            if list("steps").is_some_and(|steps| steps.iter().any(|step| *step != 1)) {
-                return Err("steps other than 1 are not supported".into());
-            }
-            let shape = layer.input_shape.first().map(Vec::as_slice);
-            let mut from = [0; 4];
-            for (start, of) in starts.iter().zip(&axes) {
-                let of = axis(*of)?;
-                let extent = shape.and_then(|s| s.get(of)).copied().unwrap_or(1) as i64;
-                let start = if *start < 0 { start + extent } else { *start };
-                from[of] = u32::try_from(start)
-                    .map_err(|_| format!("it starts at {start} along axis {of}"))?;
-            }
-            Move::Slice(from)
-        }
+        "permute" => Move::Permute(permuted(layer)?),
+        "slice" => Move::Slice(sliced(layer)?),
         "concat" => {
             let along = layer.other.get("axis").and_then(Value::as_i64);
             Move::Concat(axis(along.ok_or("`axis` is missing")?)?)
@@ -315,25 +275,7 @@ fn moved(layer: &Layer, operands: usize) -> Result<Option<Move>, String> {
             }
             Move::Reshape
         }
-        "resize" => {
-            let given = list("scales").ok_or("`scales` is missing")?;
-            let shapes = [&layer.input_shape, &layer.output_shape].map(|shapes| shapes.first());
-            let times = |d: usize| {
-                let times = u32::try_from(given[d]).ok();
-                let [from, to] = shapes.map(|shape| shape.and_then(|s| s.get(d + 2)).copied());
-                times.filter(|times| {
-                    (1..=MOST).contains(times) && from.map(|from| from * u64::from(*times)) == to
-                })
-            };
-            let scales = match given.len() {
-                2 => times(0).zip(times(1)),
-                _ => None,
-            };
-            let (rows, columns) = scales.ok_or_else(|| {
-                format!("`scales` {given:?} are not how often rows and columns are repeated")
-            })?;
-            Move::Repeat([rows, columns])
-        }
+        "resize" => Move::Repeat(repeated(layer)?),
         "as_strided" => {
             let of = |shapes: &[Vec<u64>]| {
                 let shape = shapes.first()?;
@@ -343,25 +285,99 @@ fn moved(layer: &Layer, operands: usize) -> Result<Option<Move>, String> {
             let (input, output) = shapes.ok_or("its shapes are missing")?;
             Move::Strided(Arc::new(Strided::read(&layer.other, input, output)?))
         }
-        "gather" => {
-            let along = layer.other.get("axis").and_then(Value::as_i64);
-            let axis = axis(along.ok_or("`axis` is missing")?)?;
-            let of = |shapes: &[Vec<u64>]| shapes.first()?.get(axis).copied();
-            let extents = of(&layer.input_shape).zip(of(&layer.output_shape));
-            let (from, to) = extents.ok_or("its shapes are missing")?;
-            let places = list("indices").ok_or("`indices` is missing")?;
-            let places: Option<Arc<[u32]>> = places
-                .into_iter()
-                .map(|at| u32::try_from(at).ok().filter(|at| u64::from(*at) < from))
-                .collect();
-            let places = places.filter(|places| places.len() as u64 == to && axis > 0);
-            Move::Take(
-                axis,
-                places.ok_or_else(|| format!("expected {to} `indices` below {from}"))?,
-            )
-        }
+        "gather" => taken(layer)?,
         _ => return Ok(None),
     }))
+}
+
+/// The order of the axes that `permute` brings about.
+fn permuted(layer: &Layer) -> Result<[usize; 4], String> {
+    let perm = list(layer, "perm").ok_or("`perm` is missing")?;
+    let mut axes = [0, 1, 2, 3];
+    for (to, from) in axes.iter_mut().zip(&perm) {
+        *to = axis(*from)?;
+    }
+    let mut sorted = axes;
+    sorted.sort_unstable();
+    if sorted != [0, 1, 2, 3] || perm.len() > 4 {
+        return Err(format!("`perm` {perm:?} is no order of the axes"));
+    }
+    Ok(axes)
+}
+
+/// Where `slice` begins along each axis.
+fn sliced(layer: &Layer) -> Result<[u32; 4], String> {
+    let (starts, axes) = (
+        list(layer, "starts").ok_or("`starts` is missing")?,
+        list(layer, "axes").ok_or("`axes` is missing")?,
+    );
+    if list(layer, "steps").is_some_and(|steps| steps.iter().any(|step| *step != 1)) {
+        return Err("steps other than 1 are not supported".into());
+    }
+    let shape = layer.input_shape.first().map(Vec::as_slice);
+    let mut from = [0; 4];
+    for (start, of) in starts.iter().zip(&axes) {
+        let of = axis(*of)?;
+        let extent = shape.and_then(|s| s.get(of)).copied().unwrap_or(1) as i64;
+        let start = if *start < 0 { start + extent } else { *start };
+        from[of] =
+            u32::try_from(start).map_err(|_| format!("it starts at {start} along axis {of}"))?;
+    }
+    Ok(from)
+}
+
+/// How often `resize` repeats rows and columns.
+fn repeated(layer: &Layer) -> Result<[u32; 2], String> {
+    let given = list(layer, "scales").ok_or("`scales` is missing")?;
+    let shapes = [&layer.input_shape, &layer.output_shape].map(|shapes| shapes.first());
+    let times = |d: usize| {
+        let times = u32::try_from(given[d]).ok();
+        let [from, to] = shapes.map(|shape| shape.and_then(|s| s.get(d + 2)).copied());
+        times.filter(|times| {
+            (1..=MOST).contains(times) && from.map(|from| from * u64::from(*times)) == to
+        })
+    };
+    let scales = match given.len() {
+        2 => times(0).zip(times(1)),
+        _ => None,
+    };
+    let (rows, columns) = scales.ok_or_else(|| {
+        format!("`scales` {given:?} are not how often rows and columns are repeated")
+    })?;
+    Ok([rows, columns])
+}
+
+/// What `gather` takes, and along which axis.
+fn taken(layer: &Layer) -> Result<Move, String> {
+    let along = layer.other.get("axis").and_then(Value::as_i64);
+    let axis = axis(along.ok_or("`axis` is missing")?)?;
+    let of = |shapes: &[Vec<u64>]| shapes.first()?.get(axis).copied();
+    let extents = of(&layer.input_shape).zip(of(&layer.output_shape));
+    let (from, to) = extents.ok_or("its shapes are missing")?;
+    let places = list(layer, "indices").ok_or("`indices` is missing")?;
+    let places: Option<Arc<[u32]>> = places
+        .into_iter()
+        .map(|at| u32::try_from(at).ok().filter(|at| u64::from(*at) < from))
+        .collect();
+    let places = places.filter(|places| places.len() as u64 == to && axis > 0);
+    Ok(Move::Take(
+        axis,
+        places.ok_or_else(|| format!("expected {to} `indices` below {from}"))?,
+    ))
+}
+
+/// A list of integers.
+fn list(layer: &Layer, key: &str) -> Option<Vec<i64>> {
+    let values = layer.other.get(key)?.as_array()?;
+    values.iter().map(Value::as_i64).collect()
+}
+
+/// An axis, which may count from the last.
+fn axis(value: i64) -> Result<usize, String> {
+    usize::try_from(if value < 0 { value + 4 } else { value })
+        .ok()
+        .filter(|axis| *axis < 4)
+        .ok_or_else(|| format!("there is no axis {value}"))
 }
 
 /// A scale and an offset for each channel.

@@ -7,6 +7,7 @@
 mod dram;
 mod outline;
 mod section;
+mod values;
 mod workload;
 
 use crate::json::{Fault, FaultKind, Result};

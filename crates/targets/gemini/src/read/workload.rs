@@ -1,6 +1,7 @@
 //! Workloads and everything inside them.
 
 use super::section::{PeerKeys, Section};
+use super::values::{byte, corners, layer_type_of, nullable, regions, short, tensor_kind};
 use crate::json::{FaultKind, Reader, Result};
 use crate::names::Name;
 use crate::schedule::{
@@ -15,18 +16,6 @@ use std::collections::{HashMap, HashSet};
 
 /// Bytes of the unit that the ancestors count blocks and addresses in.
 const BLOCK_BYTES: u32 = 1024;
-
-/// `layer_type` by name.
-const LAYER_TYPES: [(&str, LayerType); 8] = [
-    ("pe", LayerType::Pe),
-    ("vp", LayerType::Vp),
-    ("dt", LayerType::Dt),
-    ("conv2d", LayerType::Conv2d),
-    ("fc", LayerType::Fc),
-    ("pool", LayerType::Pool),
-    ("element_wise", LayerType::ElementWise),
-    ("point_to_point", LayerType::PointToPoint),
-];
 
 impl Section<'_> {
     /// Workloads one after the other, up to an offset.
@@ -67,35 +56,15 @@ impl Section<'_> {
                     });
                 }
                 "layer_name" => self.put_name(&mut layer)?,
-                "layer_type" => self.reader.put(&mut layer_type, |reader| {
-                    let known = reader
-                        .clone()
-                        .string()
-                        .ok()
-                        .and_then(|text| LAYER_TYPES.iter().find(|(name, _)| *name == text));
-                    match known {
-                        Some((_, kind)) if spec == (kind.unit() == *kind) => {
-                            reader.string().map(|_| *kind)
-                        }
-                        _ if spec => reader.expected("the layer type pe, vp or dt"),
-                        _ => reader.expected(
-                            "the layer type conv2d, fc, pool, element_wise or point_to_point",
-                        ),
-                    }
-                })?,
+                "layer_type" => self
+                    .reader
+                    .put(&mut layer_type, |reader| layer_type_of(reader, spec))?,
                 "ofmap" => {
                     self.once(ofmaps.is_some())?;
                     ofmaps = Some(self.entries(Self::ofmap)?);
                 }
                 "ofmap_size" => self.put_size(&mut ofmap_size)?,
-                "ring_buffer_info" => self.reader.put(&mut ring, |reader| {
-                    let mut regions = Vec::new();
-                    reader.each(|reader| {
-                        regions.push(reader.array(Reader::size)?);
-                        Ok(())
-                    })?;
-                    Ok(regions.into_boxed_slice())
-                })?,
+                "ring_buffer_info" => self.reader.put(&mut ring, regions)?,
                 "tile_info" => {
                     self.once(tiles.is_some())?;
                     tiles = Some(self.tiles()?);
@@ -121,29 +90,7 @@ impl Section<'_> {
                         Some(self.entries(Self::weight_tensor)?.into_boxed_slice())
                     });
                 }
-                "workload" => self.reader.put(&mut bounds, |reader| {
-                    let mut corners = [[0; 4]; 2];
-                    let mut list = reader.list()?;
-                    let mut count = 0;
-                    while reader.item(&mut list)? {
-                        let corner = reader.array(Reader::u32)?;
-                        if let Some(slot) = corners.get_mut(count) {
-                            *slot = corner;
-                        }
-                        count += 1;
-                    }
-                    if count != 2 {
-                        return reader.fault_at(
-                            list.at,
-                            FaultKind::Value,
-                            format!("expected the lower and the upper corner, found {count} lists"),
-                        );
-                    }
-                    Ok(Bounds {
-                        lower: corners[0],
-                        upper: corners[1],
-                    })
-                })?,
+                "workload" => self.reader.put(&mut bounds, corners)?,
                 "workload_id" => self.reader.put(&mut id, Reader::u32)?,
                 key => self.keep(object.at, key)?,
             }
@@ -279,18 +226,7 @@ impl Section<'_> {
         let mut object = self.reader.object()?;
         while let Some(key) = self.reader.key(&mut object)? {
             match &*key {
-                "type" => self.reader.put(&mut kind, |reader| {
-                    let kinds = [TensorKind::Ifmap, TensorKind::Ofmap, TensorKind::Weight];
-                    match reader
-                        .clone()
-                        .string()
-                        .ok()
-                        .and_then(|text| kinds.into_iter().find(|kind| kind.name() == text))
-                    {
-                        Some(kind) => reader.string().map(|_| kind),
-                        None => reader.expected("the type ifmap, ofmap or weight"),
-                    }
-                })?,
+                "type" => self.reader.put(&mut kind, tensor_kind)?,
                 "lower" => self.put_corner(&mut lower)?,
                 "upper" => self.put_corner(&mut upper)?,
                 "size" => self.put_size(&mut size)?,
@@ -669,24 +605,5 @@ pub(super) fn resolve(schedule: &mut Schedule) {
             workload.ofmaps = ofmaps.into();
             schedule.unnamed.push(transfer);
         }
-    }
-}
-
-/// A number of 16 bits.
-fn short(reader: &mut Reader<'_>) -> Result<u16> {
-    Ok(reader.integer(u64::from(u16::MAX))? as u16)
-}
-
-/// A number of 8 bits.
-fn byte(reader: &mut Reader<'_>) -> Result<u8> {
-    Ok(reader.integer(u64::from(u8::MAX))? as u8)
-}
-
-/// A number or null.
-fn nullable(reader: &mut Reader<'_>) -> Result<Option<u32>> {
-    if reader.null()? {
-        Ok(None)
-    } else {
-        reader.u32().map(Some)
     }
 }

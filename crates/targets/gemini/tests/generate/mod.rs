@@ -358,24 +358,8 @@ pub(crate) fn schedule(plan: &Plan) -> Value {
                 if from_dram {
                     let id = work.transfer();
                     order = Some(work.order());
-                    let related: Vec<u32> = read.map_or(vec![], |r| {
-                        let stored = work
-                            .dram_in
-                            .iter()
-                            .filter(|i| i["layer_name"] == all[r].name.as_str());
-                        stored
-                            .filter(|i| common(box_of(i), needed).is_some())
-                            .filter_map(|i| Some(i["transfer_id"].as_u64()? as u32))
-                            .collect()
-                    });
-                    for stored in &mut work.dram_in {
-                        if related.iter().any(|r| stored["transfer_id"] == *r) {
-                            stored["related_ofmap"]
-                                .as_array_mut()
-                                .expect("a list")
-                                .push(json!(id));
-                        }
-                    }
+                    let related =
+                        related_stores(&mut work, read.map(|r| all[r].name.as_str()), needed, id);
                     work.dram_out.push(json!({"destination": [{"core_id": core, "layer_name": layer.name, "type": "core", "workload_id": here}],
                         "lower": needed.0, "upper": needed.1, "related_ifmap": related, "size": bytes(needed), "transfer_id": id, "type": "fmap"}));
                     sources.push(json!({"core_id": -1, "layer_name": name(*read), "lower": needed.0, "upper": needed.1, "size": bytes(needed), "transfer_id": id, "type": "DRAM"}));
@@ -423,6 +407,26 @@ pub(crate) fn schedule(plan: &Plan) -> Value {
     }
     allocate(&mut work.tensors, cores);
     print(plan, &all, &parts, work)
+}
+
+/// The stores of a layer that a load needs, which name it from now on.
+fn related_stores(work: &mut Work, layer: Option<&str>, needed: Box4, id: u32) -> Vec<u32> {
+    let related: Vec<u32> = layer.map_or(vec![], |layer| {
+        let stored = work.dram_in.iter().filter(|i| i["layer_name"] == layer);
+        stored
+            .filter(|i| common(box_of(i), needed).is_some())
+            .filter_map(|i| Some(i["transfer_id"].as_u64()? as u32))
+            .collect()
+    });
+    for stored in &mut work.dram_in {
+        if related.iter().any(|r| stored["transfer_id"] == *r) {
+            stored["related_ofmap"]
+                .as_array_mut()
+                .expect("a list")
+                .push(json!(id));
+        }
+    }
+    related
 }
 
 fn box_of(value: &Value) -> Box4 {

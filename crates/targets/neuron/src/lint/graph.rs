@@ -56,10 +56,7 @@ pub(super) fn check(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings
 
 /// Numbers of nodes, outputs and entries that stand in `neff.json` itself.
 fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
-    let (root, graph) = (&neff.graph_source, &neff.graph);
-    let mut report = |rule: &'static Rule, pointer: &str, message: String| {
-        findings.report(rule, || root.place(root.text, "", pointer), message);
-    };
+    let graph = &neff.graph;
     // Outputs of a node: an argument is its own.
     let outputs = |node: &GraphNode<'_>| {
         if &*node.op == "null" {
@@ -80,6 +77,8 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
     for (index, node) in graph.nodes.iter().enumerate() {
         if !matches!(&*node.op, "null" | "tvm_op") {
             report(
+                neff,
+                findings,
                 &rules::GRAPH_NODE,
                 &format!("/nodes/{index}/op"),
                 format!("op `{}`: expected `null` or `tvm_op`", node.op),
@@ -92,6 +91,8 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
                 function.unwrap_or_default()
             );
             report(
+                neff,
+                findings,
                 &rules::GRAPH_NODE,
                 &format!("/nodes/{index}/attrs/func_name"),
                 message,
@@ -101,6 +102,8 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
             let message =
                 format!("outputs of node {index} begin at entry {row}, expected {entries}");
             report(
+                neff,
+                findings,
                 &rules::GRAPH_INDEX,
                 &format!("/node_row_ptr/{index}"),
                 message,
@@ -117,6 +120,8 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
                 "expected the number of a node before this one, of its output, and a version, found {entry:?}"
             );
             report(
+                neff,
+                findings,
                 &rules::GRAPH_INDEX,
                 &format!("/nodes/{index}/inputs/{input}"),
                 message,
@@ -130,8 +135,21 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
         .filter(|(_, head)| head.len() > 3)
     {
         let message = format!("expected a node, an output and a version, found {head:?}");
-        report(&rules::GRAPH_INDEX, &format!("/heads/{index}"), message);
+        report(
+            neff,
+            findings,
+            &rules::GRAPH_INDEX,
+            &format!("/heads/{index}"),
+            message,
+        );
     }
+    entry_lists(neff, entries, findings);
+    arguments(neff, findings);
+}
+
+/// Lists that have an entry for each output of a node.
+fn entry_lists(neff: &Neff<'_>, entries: u64, findings: &mut Findings) {
+    let graph = &neff.graph;
     let count = graph.nodes.len() as u64;
     let last = graph.node_row_ptr.get(graph.nodes.len()).copied();
     if graph.node_row_ptr.len() as u64 != count + 1 || last != Some(entries) {
@@ -140,7 +158,13 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
             count + 1,
             graph.node_row_ptr.len()
         );
-        report(&rules::GRAPH_INDEX, "/node_row_ptr", message);
+        report(
+            neff,
+            findings,
+            &rules::GRAPH_INDEX,
+            "/node_row_ptr",
+            message,
+        );
     }
     let lists = [
         (
@@ -157,10 +181,27 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
             let message = format!(
                 "expected an entry for each of the {entries} outputs of nodes, found {found}"
             );
-            report(&rules::GRAPH_INDEX, &format!("/attrs/{name}"), message);
+            report(
+                neff,
+                findings,
+                &rules::GRAPH_INDEX,
+                &format!("/attrs/{name}"),
+                message,
+            );
         }
     }
-    arguments(neff, findings);
+}
+
+/// Reports a fault of `neff.json` itself.
+fn report(
+    neff: &Neff<'_>,
+    findings: &mut Findings,
+    rule: &'static Rule,
+    pointer: &str,
+    message: String,
+) {
+    let root = &neff.graph_source;
+    findings.report(rule, || root.place(root.text, "", pointer), message);
 }
 
 /// The list of arguments names the nodes that are arguments, and all of them are used.

@@ -331,23 +331,7 @@ fn matrix_products_add_up_in_psum() {
             let weights = tensor(weight, false, 0x4000, step, columns);
             let source = tensor(data, false, 0x8000, step, moving);
             let sums = tensor(ElementType::Float32, true, 0x800, sum_step, moving);
-            let groups = |n: usize| {
-                if partial {
-                    (1u8 << n.div_ceil(32)) - 1
-                } else {
-                    0xf
-                }
-            };
-            let groups = format!(
-                "row_groups={:#x} column_groups={:#x}",
-                groups(rows),
-                groups(columns)
-            );
-            let groups = if groups == "row_groups=0xf column_groups=0xf" {
-                String::new()
-            } else {
-                groups
-            };
+            let groups = groups(rows, columns, partial);
             let multiply = |flags: &str| {
                 format!(
                     "MATMUL dst={} src={} rows={rows} columns={columns} {groups} {flags}",
@@ -407,6 +391,18 @@ fn matrix_products_add_up_in_psum() {
         },
     );
     result.expect("every case");
+}
+
+/// The fields of the array's groups of rows and columns: all of them, or only those that are needed.
+fn groups(rows: usize, columns: usize, partial: bool) -> String {
+    if !partial {
+        return String::new();
+    }
+    let needed = |n: usize| (1u8 << n.div_ceil(32)) - 1;
+    match (needed(rows), needed(columns)) {
+        (0xf, 0xf) => String::new(),
+        (rows, columns) => format!("row_groups={rows:#x} column_groups={columns:#x}"),
+    }
 }
 
 /// A transposition moves bits: what is no number stays what it is.

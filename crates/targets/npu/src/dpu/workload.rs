@@ -327,6 +327,10 @@ impl Workload {
             })
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table: one line for each thing that is not computed"
+    )]
     fn find_unsupported(&self, i: &Invariant, v: &Variant) -> Option<String> {
         let sparse = self.input.sparse.is_some();
         let storage_element = match (i.npo2_se_z_split_en, i.se_z_split) {

@@ -6,7 +6,7 @@ use crate::address::{self, Target};
 use crate::dma::{Descriptor, Operation};
 use crate::kernels::{self, Source, Transfer};
 use crate::schedule::Slice;
-use chipless_model::{Kernel, Place, ResourceId, Role, Time};
+use chipless_model::{BufferId, Kernel, Pattern, Place, ResourceId, Role, Time};
 
 impl<'i> Lowering<'_, 'i> {
     pub(super) fn transfer(
@@ -15,44 +15,80 @@ impl<'i> Lowering<'_, 'i> {
         bytes: Slice,
         place: &Place,
     ) -> (Box<dyn Kernel + 'i>, Cost) {
-        let options = self.options;
-        let machine = &options.machine;
-        let mut name = "dma";
+        let operation = &descriptor.operation;
+        let (mut name, fixed) = self.begin(operation);
+        let source = self.source(operation, place);
+        let destinations = self.destinations(operation, place).unwrap_or_else(|| {
+            name = kernels::REGISTER_WRITE;
+            Vec::new()
+        });
+        let transfer = Transfer {
+            descriptors: self.in_ddr(bytes),
+            source,
+            destinations,
+            name,
+        };
+        let counted = if name == kernels::FETCH {
+            0
+        } else {
+            self.counts_as(descriptor)
+        };
+        let cost = Cost {
+            fixed,
+            moved: descriptor.moved(),
+            counted,
+            narrower: self.narrower(descriptor),
+        };
+        self.rest_on(operation, name, &cost);
+        (Box::new(transfer), cost)
+    }
+
+    /// The name of an operation, and the time that it takes before any byte moves.
+    fn begin(&self, operation: &Operation) -> (&'static str, Time) {
+        let machine = &self.options.machine;
         let of_cmx = |cycles| Time::from_cycles(cycles, machine.clock.cmx());
-        let mut fixed = if within_cmx(&descriptor.operation) {
+        let latency = if within_cmx(operation) {
             of_cmx(machine.dma.cmx_latency)
         } else {
             Time::from_ns(machine.dma.latency)
         };
-        let source = match &descriptor.operation {
-            Operation::Synchronise => {
-                (name, fixed) = ("sync", of_cmx(machine.dma.synchronise));
-                Source::None
+        match operation {
+            Operation::Synchronise => ("sync", of_cmx(machine.dma.synchronise)),
+            Operation::Move { source, .. } if self.is_descriptor(*source) => {
+                let fetch = machine.dma.latency * machine.dma.fetch;
+                (kernels::FETCH, Time::from_ns(fetch))
             }
+            Operation::Move { .. } | Operation::Unsupported { .. } => ("dma", latency),
+            Operation::Fill { .. } => (kernels::FILL, latency),
+            Operation::Gather { .. } => ("gather", latency),
+        }
+    }
+
+    /// Whether descriptors of tasks stand at an address.
+    fn is_descriptor(&self, address: u64) -> bool {
+        match self.image.resolve(address) {
+            Target::Section(section, _) => self.image.sections()[section].name.starts_with("task."),
+            _ => false,
+        }
+    }
+
+    /// Where the bytes of a transfer come from.
+    fn source(&mut self, operation: &Operation, place: &Place) -> Source {
+        match operation {
+            Operation::Synchronise => Source::None,
             Operation::Unsupported { what, .. } => Source::Unsupported(what),
-            Operation::Fill { value, .. } => {
-                name = kernels::FILL;
-                Source::Fill(*value)
-            }
+            Operation::Fill { value, .. } => Source::Fill(*value),
             Operation::Move {
                 source,
                 from,
                 conversion,
                 ..
-            } => {
-                if let Target::Section(section, _) = self.image.resolve(*source)
-                    && self.image.sections()[section].name.starts_with("task.")
-                {
-                    let fetch = machine.dma.latency * machine.dma.fetch;
-                    (name, fixed) = (kernels::FETCH, Time::from_ns(fetch));
+            } => match self.one(*source, "source", place) {
+                Some((buffer, offset)) => {
+                    Source::Walk(buffer, self.shifted(from, offset, place), *conversion)
                 }
-                match self.one(*source, "source", place) {
-                    Some((buffer, offset)) => {
-                        Source::Walk(buffer, self.shifted(from, offset, place), *conversion)
-                    }
-                    None => Source::None,
-                }
-            }
+                None => Source::None,
+            },
             Operation::Gather {
                 source,
                 row,
@@ -60,7 +96,6 @@ impl<'i> Lowering<'_, 'i> {
                 count,
                 ..
             } => {
-                name = "gather";
                 match (
                     self.one(*source, "source", place),
                     self.one(*list, "list of indices", place),
@@ -82,8 +117,16 @@ impl<'i> Lowering<'_, 'i> {
                     _ => Source::None,
                 }
             }
-        };
-        let destinations = match &descriptor.operation {
+        }
+    }
+
+    /// Where the bytes of a transfer go; `None` for a write to registers.
+    fn destinations(
+        &mut self,
+        operation: &Operation,
+        place: &Place,
+    ) -> Option<Vec<(BufferId, Pattern)>> {
+        Some(match operation {
             Operation::Move {
                 destination, to, ..
             }
@@ -94,39 +137,24 @@ impl<'i> Lowering<'_, 'i> {
                 destination, to, ..
             } => {
                 if let Target::Register(_) = self.image.resolve(*destination) {
-                    name = kernels::REGISTER_WRITE;
-                    Vec::new()
-                } else {
-                    self.all(*destination, place)
-                        .into_iter()
-                        .map(|(buffer, offset)| (buffer, self.shifted(to, offset, place)))
-                        .collect()
+                    return None;
                 }
+                self.all(*destination, place)
+                    .into_iter()
+                    .map(|(buffer, offset)| (buffer, self.shifted(to, offset, place)))
+                    .collect()
             }
             Operation::Unsupported { destination, .. } => self.around(*destination),
             Operation::Synchronise => Vec::new(),
-        };
-        let transfer = Transfer {
-            descriptors: self.in_ddr(bytes),
-            source,
-            destinations,
-            name,
-        };
-        let counted = if name == kernels::FETCH {
-            0
-        } else {
-            self.counts_as(descriptor)
-        };
-        let cost = Cost {
-            fixed,
-            moved: descriptor.moved(),
-            counted,
-            narrower: self.narrower(descriptor),
-        };
+        })
+    }
+
+    /// Notes the figures that the time of a transfer rests on.
+    fn rest_on(&mut self, operation: &Operation, name: &str, cost: &Cost) {
         let begins = match name {
             "sync" => &["clock.cmx", "dma.synchronise"][..],
             kernels::FETCH => &["dma.latency", "dma.fetch"],
-            _ if within_cmx(&descriptor.operation) => &["clock.cmx", "dma.cmx_latency"],
+            _ if within_cmx(operation) => &["clock.cmx", "dma.cmx_latency"],
             _ => &["dma.latency"],
         };
         self.rests.on(begins.iter().copied());
@@ -147,7 +175,6 @@ impl<'i> Lowering<'_, 'i> {
             }
             _ => {}
         }
-        (Box::new(transfer), cost)
     }
 
     /// What a transfer passes besides DDR, where the machine has anything narrower.

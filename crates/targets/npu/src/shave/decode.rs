@@ -87,6 +87,7 @@ fn roles(operation: Operation, count: usize) -> Vec<TensorRole> {
 
 impl Parameters {
     /// Reads the scalars after the tensors of `invocation`; `present` is the mask of optional tensors.
+    #[expect(clippy::too_many_lines, reason = "a table: one arm for each operation")]
     pub(super) fn decode(
         reader: &mut Reader<'_>,
         invocation: &Invocation,

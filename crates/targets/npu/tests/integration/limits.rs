@@ -226,7 +226,7 @@ fn barriers_and_schedules() {
 }
 
 #[test]
-fn workloads() {
+fn channels_of_workloads() {
     is_found(
         "npu-dpu-channels",
         "conv1x1",
@@ -258,6 +258,10 @@ fn workloads() {
             },
         );
     }
+}
+
+#[test]
+fn weights_of_workloads() {
     is_found(
         "npu-dpu-weight-table",
         "conv1x1",
@@ -270,6 +274,20 @@ fn workloads() {
         },
     );
     is_found(
+        "npu-weight-count",
+        "conv1x1",
+        "task.dpu.variant",
+        VARIANT,
+        |blob, at| {
+            blob.put(at + 0xb8, 33);
+            true
+        },
+    );
+}
+
+#[test]
+fn swizzles() {
+    is_found(
         "npu-dpu-swizzle-alignment",
         "net_cnn_dpu",
         "task.dpu.invariant",
@@ -277,16 +295,6 @@ fn workloads() {
         |blob, at| {
             let offset = blob.field(at, "act_offset0");
             blob.set_field(at, "act_offset0", offset + 1024);
-            true
-        },
-    );
-    is_found(
-        "npu-weight-count",
-        "conv1x1",
-        "task.dpu.variant",
-        VARIANT,
-        |blob, at| {
-            blob.put(at + 0xb8, 33);
             true
         },
     );
@@ -337,6 +345,10 @@ fn workloads() {
             at == slice
         },
     );
+}
+
+#[test]
+fn workloads_that_overlap() {
     is_found(
         "npu-workload-overlap",
         "spill_ddr_t1",

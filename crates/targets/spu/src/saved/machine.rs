@@ -153,18 +153,7 @@ impl<'p> Machine<'p> {
                 let root = self.pop()?;
                 return Ok(Some(root));
             }
-            0x80 => {
-                let version = self.take(1)?[0];
-                if version > 2 {
-                    return Err(at(
-                        &rules::PICKLE_PROTOCOL,
-                        self.opcode,
-                        format!(
-                            "expected a pickle of protocol 2 as torch.save writes it, found protocol {version}"
-                        ),
-                    ));
-                }
-            }
+            0x80 => self.protocol()?,
             b'(' => self.marks.push(self.stack.len()),
             b'N' => self.stack.push(Value::None),
             0x88 => self.stack.push(Value::Bool(true)),
@@ -189,25 +178,8 @@ impl<'p> Machine<'p> {
                 let size = self.number(4)? as usize;
                 self.long(size)?;
             }
-            b'G' => {
-                let bytes = self.take(8)?;
-                let value = bytes
-                    .as_chunks::<8>()
-                    .0
-                    .iter()
-                    .map(|word| f64::from_be_bytes(*word))
-                    .next();
-                self.stack.push(Value::Real(value.unwrap_or_default()));
-            }
-            b'X' => {
-                let size = self.number(4)? as usize;
-                let bytes = self.take(size)?;
-                // Weights are text in a pickle, megabytes of it.
-                match simdutf8::basic::from_utf8(bytes) {
-                    Ok(text) => self.stack.push(Value::Text(text)),
-                    Err(_) => return self.wrong("expected text in UTF-8, found other bytes"),
-                }
-            }
+            b'G' => self.real()?,
+            b'X' => self.text()?,
             b'}' => self.make(Object::Dict(Vec::new()))?,
             b']' => self.make(Object::List(Vec::new()))?,
             b')' => self.make(Object::Tuple(Vec::new()))?,
@@ -245,14 +217,7 @@ impl<'p> Machine<'p> {
             }
             b'h' | b'j' => {
                 let slot = self.number(if opcode == b'h' { 1 } else { 4 })? as usize;
-                match self.memo.get(slot).copied().flatten() {
-                    Some(value) => self.stack.push(value),
-                    None => {
-                        return self.wrong(format!(
-                            "expected something in slot {slot} of the memo, found nothing"
-                        ));
-                    }
-                }
+                self.recall(slot)?;
             }
             b'c' => {
                 let (module, name) = (self.line()?, self.line()?);
@@ -265,6 +230,59 @@ impl<'p> Machine<'p> {
             other => return self.refuse(other),
         }
         Ok(None)
+    }
+
+    /// Text in UTF-8.
+    fn text(&mut self) -> Result<(), Error> {
+        let size = self.number(4)? as usize;
+        let bytes = self.take(size)?;
+        // Weights are text in a pickle, megabytes of it.
+        match simdutf8::basic::from_utf8(bytes) {
+            Ok(text) => self.stack.push(Value::Text(text)),
+            Err(_) => return self.wrong("expected text in UTF-8, found other bytes"),
+        }
+        Ok(())
+    }
+
+    /// What was put into a slot of the memo.
+    fn recall(&mut self, slot: usize) -> Result<(), Error> {
+        match self.memo.get(slot).copied().flatten() {
+            Some(value) => self.stack.push(value),
+            None => {
+                return self.wrong(format!(
+                    "expected something in slot {slot} of the memo, found nothing"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A number in binary64, big-endian.
+    fn real(&mut self) -> Result<(), Error> {
+        let bytes = self.take(8)?;
+        let value = bytes
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|word| f64::from_be_bytes(*word))
+            .next();
+        self.stack.push(Value::Real(value.unwrap_or_default()));
+        Ok(())
+    }
+
+    /// The version, which must be one that `torch.save` writes.
+    fn protocol(&mut self) -> Result<(), Error> {
+        let version = self.take(1)?[0];
+        if version > 2 {
+            return Err(at(
+                &rules::PICKLE_PROTOCOL,
+                self.opcode,
+                format!(
+                    "expected a pickle of protocol 2 as torch.save writes it, found protocol {version}"
+                ),
+            ));
+        }
+        Ok(())
     }
 
     /// An opcode that graphs do not have, by its name.

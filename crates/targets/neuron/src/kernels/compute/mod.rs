@@ -455,6 +455,7 @@ impl Compute {
 
     /// What becomes of numbers.
     #[allow(clippy::enum_glob_use, reason = "a table of them")]
+    #[expect(clippy::too_many_lines, reason = "a table: one arm for each action")]
     fn on_numbers(&self, mut inputs: Inputs<f32>) -> Result<SmallVec<[Results; 2]>, Fault> {
         use Action::*;
         let mut accumulated = None;

@@ -185,32 +185,8 @@ impl<'a> Context<'_, 'a> {
                 );
                 return;
             }
-            (Some(instance), _) => {
-                let set = definition
-                    .queue_set(instance)
-                    .filter(|_| !definition.queues.contains_key(&**instance));
-                if set.is_none() {
-                    self.report(
-                        findings,
-                        &rules::DMA_INSTANCE_UNKNOWN,
-                        "/instance_name",
-                        format!("no queue set has an instance `{instance}`"),
-                    );
-                }
-                set
-            }
-            (None, Some(queue)) => {
-                let set = definition.queues.get_index_of(&**queue);
-                if set.is_none() {
-                    self.report(
-                        findings,
-                        &rules::DMA_QUEUE_UNKNOWN,
-                        "/queue",
-                        format!("no queue set is called `{queue}`"),
-                    );
-                }
-                set
-            }
+            (Some(instance), _) => self.set_of_instance(instance, findings),
+            (None, Some(queue)) => self.set_of_queue(queue, findings),
         };
         let Some((name, set)) = set.and_then(|set| definition.queues.get_index(set)) else {
             return;
@@ -274,5 +250,36 @@ impl<'a> Context<'_, 'a> {
             );
             self.report(findings, &rules::DMA_OWNER, field, message);
         }
+    }
+
+    /// The queue set that has an instance.
+    fn set_of_instance(&self, instance: &str, findings: &mut Findings) -> Option<usize> {
+        let definition = &self.subgraph.definition;
+        let set = definition
+            .queue_set(instance)
+            .filter(|_| !definition.queues.contains_key(instance));
+        if set.is_none() {
+            self.report(
+                findings,
+                &rules::DMA_INSTANCE_UNKNOWN,
+                "/instance_name",
+                format!("no queue set has an instance `{instance}`"),
+            );
+        }
+        set
+    }
+
+    /// The queue set of a name.
+    fn set_of_queue(&self, queue: &str, findings: &mut Findings) -> Option<usize> {
+        let set = self.subgraph.definition.queues.get_index_of(queue);
+        if set.is_none() {
+            self.report(
+                findings,
+                &rules::DMA_QUEUE_UNKNOWN,
+                "/queue",
+                format!("no queue set is called `{queue}`"),
+            );
+        }
+        set
     }
 }

@@ -72,20 +72,65 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
     for tile in &mut memory.tiles {
         tile.fill(0xa5);
     }
-    let operation = choose.pick(&["convolution", "depthwise", "max", "average", "sum", "add"]);
-    let mode = choose.pick(&[0, 0, 1, 1, 2, 5, 8, 3]);
-    let float = matches!(mode, 0 | 5 | 8);
-    let weight_mode = match (operation, float) {
-        ("add", _) => mode,
-        (_, true) => choose.pick(&[mode, 0, 2, 1, 3]),
-        (_, false) => choose.pick(&[mode, 1, 2, 6]),
-    };
+    let kind = Kind::random(&mut choose);
+    let [channels, filters] = geometry(&mut choose, kind, &mut task);
+    formats(&mut choose, kind, &mut task);
+    let has_scales = stages(&mut choose, kind, &mut task);
+    sparsity(&mut choose, kind, channels, &mut task);
+    let mut own = contents(&mut choose, kind, (filters, has_scales), &task);
+    memory.tiles[usize::from(task.tile)] = own.tiles.swap_remove(0);
+    output(&mut choose, &mut task);
+    (task, memory)
+}
 
-    // Geometry.
+/// What a task computes, and the formats of its operands.
+#[derive(Clone, Copy)]
+struct Kind {
+    operation: &'static str,
+    mode: u32,
+    weight_mode: u32,
+}
+
+impl Kind {
+    fn random(choose: &mut Choices<'_>) -> Kind {
+        let operation = choose.pick(&["convolution", "depthwise", "max", "average", "sum", "add"]);
+        let mode = choose.pick(&[0, 0, 1, 1, 2, 5, 8, 3]);
+        let float = matches!(mode, 0 | 5 | 8);
+        let weight_mode = match (operation, float) {
+            ("add", _) => mode,
+            (_, true) => choose.pick(&[mode, 0, 2, 1, 3]),
+            (_, false) => choose.pick(&[mode, 1, 2, 6]),
+        };
+        Kind {
+            operation,
+            mode,
+            weight_mode,
+        }
+    }
+
+    fn is_float(self) -> bool {
+        matches!(self.mode, 0 | 5 | 8)
+    }
+
+    fn has_weights(self) -> bool {
+        matches!(self.operation, "convolution" | "depthwise")
+    }
+}
+
+/// Boxes, kernel and padding; gives how many channels are read and written.
+fn geometry(choose: &mut Choices<'_>, kind: Kind, task: &mut Task) -> [u32; 2] {
     let kernel = [choose.below(3) + 1, choose.below(3) + 1];
-    let kernel = if operation == "add" { [1, 1] } else { kernel };
+    let kernel = if kind.operation == "add" {
+        [1, 1]
+    } else {
+        kernel
+    };
     let stride = [choose.below(3) + 1, choose.below(3) + 1];
-    let stride = if operation == "add" { [1, 1] } else { stride };
+    let stride = if kind.operation == "add" {
+        [1, 1]
+    } else {
+        stride
+    };
     let pad = kernel.map(|k| choose.below(k));
     let pad_after = kernel.map(|k| choose.below(k));
     let outputs = [choose.below(5) + 1, choose.below(5) + 1];
@@ -98,7 +143,7 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
         })
         .collect();
     // Elements of half a byte start on whole ones.
-    let odd = mode != 3;
+    let odd = kind.mode != 3;
     let start = [
         choose.below(3),
         choose.below(3),
@@ -109,14 +154,13 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
         },
     ];
     let channels = choose.pick(&[16, 8, 24, if odd { 13 } else { 40 }]);
-    let filters = if matches!(operation, "convolution" | "sum") {
+    let filters = if matches!(kind.operation, "convolution" | "sum") {
         choose.pick(&[16, 5, 24])
     } else {
         channels
     };
     let begin = [choose.below(3), choose.below(3), choose.below(3) * 8];
-    let i = &mut task.invariant;
-    let v = &mut task.variant;
+    let (i, v) = (&mut task.invariant, &mut task.variant);
     (i.kernel_x, i.kernel_y) = (kernel[0], kernel[1]);
     (i.stride, i.stride_y, i.stride_y_en) = (
         stride[0] - 1,
@@ -141,33 +185,39 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
         v.te_end_y + choose.below(2),
         v.te_end_z + choose.below(2) * 3,
     );
+    [channels, filters]
+}
 
-    // Operation and formats.
-    (i.amode, i.wmode) = (mode, weight_mode);
+/// The operation and its formats.
+fn formats(choose: &mut Choices<'_>, kind: Kind, task: &mut Task) {
+    let (i, v) = (&mut task.invariant, &mut task.variant);
+    (i.amode, i.wmode) = (kind.mode, kind.weight_mode);
     (i.mpe_actbias, i.mpe_wtbias) = (choose.pick(&[0, 3, 128, 250]), choose.pick(&[0, 5, 128]));
     v.swizzle_key_offset = choose.pick(&[0, 0, 5, 1, 2, 3, 4]);
     v.wt_swizzle_key = choose.pick(&[0, 0, 5, 1, 2, 3, 4]);
     i.swizzle_key = choose.pick(&[0, 0, 5, 1, 2, 3, 4]);
     i.permutation = choose.below(6);
-    match operation {
+    match kind.operation {
         "convolution" => {}
         "depthwise" => i.dw_input = 1,
         "max" => (i.pool_wt_rd_dis, i.workload_operation, i.dw_input) = (1, 2, 1),
         "average" | "sum" => {
             (i.pool_wt_rd_dis, i.pool_wt_data) =
-                (1, u32::from(small(weight_mode, choose.below(9))));
-            i.dw_input = u32::from(operation == "average");
+                (1, u32::from(small(kind.weight_mode, choose.below(9))));
+            i.dw_input = u32::from(kind.operation == "average");
         }
         _ => {
             (i.elop_wload, i.act_offset0, i.tensor_start) = (1, 0, INPUT / 16);
             v.weight_start = SECOND / 16;
             (i.elop_scale_a, i.elop_scale_b) = (choose.pick(&[1, 0x80]), choose.pick(&[1, 0x50]));
-            i.elop_operation = choose.below(if float { 3 } else { 2 });
+            i.elop_operation = choose.below(if kind.is_float() { 3 } else { 2 });
         }
     }
-    let weights = matches!(operation, "convolution" | "depthwise");
+}
 
-    // The stages behind the sums.
+/// The stages behind the sums; whether scales stand in the weight table.
+fn stages(choose: &mut Choices<'_>, kind: Kind, task: &mut Task) -> bool {
+    let i = &mut task.invariant;
     i.ppe_prelu_mult = choose.pick(&[1, 0, 0x666]);
     i.ppe_prelu_shift = if i.ppe_prelu_mult == 0x666 { 14 } else { 0 };
     i.ppe_g8_bias_c = choose.pick(&[0, 7, 0x1f0]);
@@ -181,10 +231,10 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
         choose.pick(&[0, 1, 12, 63]),
         choose.pick(&[0, 9, u32::MAX]),
     );
-    let table_scale = weights || (operation != "add" && choose.one_in(3));
-    if float {
+    let table_scale = kind.has_weights() || (kind.operation != "add" && choose.one_in(3));
+    if kind.is_float() {
         i.ppe_fp_scale_override = u32::from(!table_scale);
-        if operation == "max" && mode != 8 && choose.one_in(2) {
+        if kind.operation == "max" && kind.mode != 8 && choose.one_in(2) {
             (i.ppe_fp_bypass, i.ppe_fp_convert) = (1, 0);
         } else {
             (i.ppe_fp_convert, i.dtype) = choose.pick(&[(1, 4), (0, 5), (2, 4), (4, 3)]);
@@ -217,41 +267,53 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
             }
         }
     }
+    table_scale
+}
 
-    // Sparse and palettised weights, sparse and compressed activations.
-    if weights {
+/// Sparse and palettised weights, sparse and compressed activations.
+fn sparsity(choose: &mut Choices<'_>, kind: Kind, channels: u32, task: &mut Task) {
+    let (i, v) = (&mut task.invariant, &mut task.variant);
+    if kind.has_weights() {
         i.wt_dense = choose.below(2);
         i.wt_offset = choose.pick(&[0, 0, 0x400]);
-        if choose.one_in(3) && !matches!(weight_mode, 3 | 6) {
+        if choose.one_in(3) && !matches!(kind.weight_mode, 3 | 6) {
             i.wt_plt_cfg = 3;
             for (entry, random) in task.palette.iter_mut().zip(noise(77)) {
-                *entry = small(weight_mode, random);
+                *entry = small(kind.weight_mode, random);
             }
         }
     }
     let depth = i.tensor_size_z;
-    if operation != "add" && choose.one_in(4) {
+    if kind.operation != "add" && choose.one_in(4) {
         (i.act_dense, v.dense_se, v.swizzle_key_offset) = (0, 0, 0);
         (i.se_addr, i.sparsity_addr) = (POINTERS, INPUT_MAP);
         if depth.is_multiple_of(16) && choose.one_in(2) {
             (i.npo2_se_z_split_en, i.npo2_se_size) = (1, depth / 16 - 1);
         }
-    } else if operation == "convolution" && channels == 16 && choose.one_in(2) {
+    } else if kind.operation == "convolution" && channels == 16 && choose.one_in(2) {
         (i.layer1_cmp_en, i.cm_sp_pattern) = (1, choose.pick(&[7, 15, 5]));
         if depth == 16 && i.wt_dense == 1 && choose.one_in(2) {
             (i.layer1_cmp_en, i.layer1_wt_sp_ins) = (0, 1);
             i.cm_sp_pattern = choose.pick(&[7, 0x3ff, 0xff, 0x8421]);
         }
     }
+}
 
-    // Memory: inputs, weights, tables.
+/// The task's own tile: inputs, weights, tables.
+fn contents(
+    choose: &mut Choices<'_>,
+    kind: Kind,
+    (filters, table_scale): (u32, bool),
+    task: &Task,
+) -> Memory {
+    let depth = task.invariant.tensor_size_z;
     let mut own = Memory {
         tiles: vec![vec![0; TILE]],
     };
     let seed = choose.below(1000);
-    fill(&mut own, INPUT, mode, seed);
-    fill(&mut own, SECOND, weight_mode, seed + 1);
-    fill(&mut own, WEIGHTS, weight_mode, seed + 2);
+    fill(&mut own, INPUT, kind.mode, seed);
+    fill(&mut own, SECOND, kind.weight_mode, seed + 1);
+    fill(&mut own, WEIGHTS, kind.weight_mode, seed + 2);
     for (k, random) in (0..0x8000).zip(noise(seed + 3)) {
         own.put(MAPS + k, &[(random & random >> 8) as u8]);
     }
@@ -275,7 +337,7 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
     }
     for channel in 0..filters {
         let pointer = |base: u32, step: u32| base + channel * step - task.invariant.wt_offset;
-        let scale = if float {
+        let scale = if kind.is_float() {
             choose.pick(&[1f32, 0.5, -0.25]).to_bits()
         } else {
             scale_word(
@@ -284,7 +346,7 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
                 choose.pick(&[0, 2, 3]),
             )
         };
-        let bias = if float {
+        let bias = if kind.is_float() {
             choose.pick(&[0f32, 2.0, -1.0]).to_bits()
         } else {
             choose.pick(&[0, 40, u32::MAX - 100])
@@ -293,14 +355,16 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
         let table = task.variant.weight_start;
         for (k, byte) in words.iter().flat_map(|word| word.to_le_bytes()).enumerate() {
             let at = table + 16 * channel + k as u32;
-            if weights || table_scale {
+            if kind.has_weights() || table_scale {
                 own.tiles[0][swizzled(at, task.variant.wt_swizzle_key)] = byte;
             }
         }
     }
-    memory.tiles[usize::from(task.tile)] = own.tiles.swap_remove(0);
+    own
+}
 
-    // Output: some room on both sides for halo offsets. Channels that the halo tiles' tensors lack are not written.
+/// Some room on both sides for halo offsets. Channels that the halo tiles' tensors lack are not written.
+fn output(choose: &mut Choices<'_>, task: &mut Task) {
     let i = &mut task.invariant;
     i.ac_base = (OUTPUT + 0x1000) / 16;
     for _ in 0..choose.below(3) {
@@ -318,7 +382,6 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
             ..HaloRegion::default()
         });
     }
-    (task, memory)
 }
 
 fn swizzled(address: u32, key: u32) -> usize {

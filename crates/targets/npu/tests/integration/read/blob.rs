@@ -279,58 +279,10 @@ impl Blob {
             0,
             b"compiler=8.3;npu=4000\0".to_vec(),
         );
-        let mut memory = |name, kind, flags, size| {
-            parts.push(Part {
-                name,
-                kind,
-                flags,
-                size,
-                bytes: Vec::new(),
-            });
-        };
-        memory(
-            "io.NetworkInput.0",
-            section_type::NOBITS,
-            ALLOC | section_flag::USER_INPUT,
-            32,
-        );
-        memory(
-            "io.NetworkOutput.0",
-            section_type::NOBITS,
-            ALLOC | section_flag::USER_OUTPUT,
-            64,
-        );
-        memory(
-            "program.metadata.cmx",
-            section_type::CMX_METADATA,
-            0,
-            0xc800,
-        );
-        memory("buffer.DDR.0", section_type::NOBITS, ALLOC, 0);
-        memory("buffer.DDR.1", section_type::NOBITS, ALLOC, 4096);
-        memory("buffer.CMX_NN.0", section_type::CMX_WORKSPACE, 0, 0x19000);
-        let root = "program.mapped_inference";
-        let patches = vec![
-            Patch("shave.params", 4, 4, "shave.params", 8),
-            Patch("shave.params", 8, 0, "buffer.CMX_NN.0", 0x100),
-            Patch("task.dma.0.0", 40, 0, "io.NetworkInput.0", 16),
-            Patch("task.dma.0.1", 48, 0, "io.NetworkOutput.0", 0),
-            Patch("program.workItem", 0, 0, "task.dma.0.0", 0),
-            Patch("program.workItem", 64, 0, "task.dma.0.1", 0),
-            Patch(root, 64 + 24, 0, "task.dma.0.0", 0),
-            Patch(root, 304 + 24, 0, "task.dma.0.1", 0),
-            Patch(root, 544 + 24, 0, "task.dpu.invariant.0.0", 0),
-            Patch(root, 784 + 24, 0, "task.dpu.variant.0.0", 0),
-            Patch(root, 1544 + 24, 0, "program.managedBarrier", 0),
-            Patch(root, 1688 + 24, 0, root, 1728),
-            Patch(root, 1728 + 8 + 24, 0, "program.workItem", 0),
-            Patch(root, 1728 + 48 + 24, 0, "program.managedBarrier", 0),
-            Patch(root, 1728 + 328 + 24, 0, "program.bootstrap", 0),
-            Patch(root, 1728 + 368 + 24, 0, "program.nnrt_config", 0),
-        ];
+        parts.extend(memories());
         Blob {
             parts,
-            patches,
+            patches: patches(),
             trailer: trailer(),
         }
     }
@@ -358,41 +310,16 @@ impl Blob {
 
     /// The ELF alone.
     pub(crate) fn elf(&self) -> Vec<u8> {
-        struct Header {
-            name: String,
-            kind: u32,
-            flags: u64,
-            bytes: Vec<u8>,
-            size: u64,
-            link: u32,
-            info: u32,
-        }
-        let index_of = |name: &str| {
-            self.parts
-                .iter()
-                .position(|part| part.name == name)
-                .expect("the part exists") as u32
-                + 3
-        };
-        let header = |name: &str, kind, bytes: Vec<u8>, link, info, flags| Header {
-            name: name.to_owned(),
-            kind,
-            flags,
-            size: bytes.len() as u64,
-            bytes,
-            link,
-            info,
-        };
         let mut headers = vec![
-            header("", 0, vec![], 0, 0, 0),
-            header(".strtab", section_type::STRTAB, vec![], 0, 0, 0),
-            header(".symstrtab", section_type::STRTAB, vec![], 0, 0, 0),
+            Header::new("", 0, vec![], 0, 0, 0),
+            Header::new(".strtab", section_type::STRTAB, vec![], 0, 0, 0),
+            Header::new(".symstrtab", section_type::STRTAB, vec![], 0, 0, 0),
         ];
         for part in &self.parts {
             let size = part.size;
             headers.push(Header {
                 size,
-                ..header(part.name, part.kind, part.bytes.clone(), 0, 0, part.flags)
+                ..Header::new(part.name, part.kind, part.bytes.clone(), 0, 0, part.flags)
             });
         }
         let mut names = vec![0];
@@ -418,8 +345,15 @@ impl Blob {
             ),
         ] {
             let mut symbols = vec![0; 24];
-            symbols.extend(symbol(name, 3, index_of(name), 0, 32));
-            headers.push(header(table, section_type::SYMTAB, symbols, 2, 0, flag));
+            symbols.extend(symbol(name, 3, self.index_of(name), 0, 32));
+            headers.push(Header::new(
+                table,
+                section_type::SYMTAB,
+                symbols,
+                2,
+                0,
+                flag,
+            ));
         }
         let mut symbols = vec![0; 24];
         for part in &self.parts {
@@ -428,34 +362,34 @@ impl Blob {
             } else {
                 0
             };
-            symbols.extend(symbol(part.name, 3, index_of(part.name), value, 0));
+            symbols.extend(symbol(part.name, 3, self.index_of(part.name), value, 0));
         }
         symbols.extend(symbol(
             "entry",
             10,
-            index_of("program.mapped_inference"),
+            self.index_of("program.mapped_inference"),
             0,
             0,
         ));
         let table = headers.len() as u32;
-        headers.push(header("symtab", section_type::SYMTAB, symbols, 2, 0, 0));
+        headers.push(Header::new(
+            "symtab",
+            section_type::SYMTAB,
+            symbols,
+            2,
+            0,
+            0,
+        ));
         for part in &self.parts {
-            let mut relocations = Vec::new();
-            for Patch(_, offset, kind, symbol, addend) in
-                self.patches.iter().filter(|patch| patch.0 == part.name)
-            {
-                relocations.extend(offset.to_le_bytes());
-                relocations.extend(words(&[*kind, index_of(symbol) - 2]));
-                relocations.extend(addend.to_le_bytes());
-            }
+            let relocations = self.relocations(part);
             if !relocations.is_empty() {
                 let name = format!("rela.{}", part.name);
-                headers.push(header(
+                headers.push(Header::new(
                     &name,
                     section_type::RELA,
                     relocations,
                     table,
-                    index_of(part.name),
+                    self.index_of(part.name),
                     section_flag::INFO_LINK,
                 ));
             }
@@ -466,43 +400,29 @@ impl Blob {
             .flat_map(|header| header.name.bytes().chain([0]))
             .collect();
 
-        let mut file = vec![0; 64 + headers.len() * 64];
-        put(&mut file, 0, b"\x7fELF\x02\x01");
-        put(&mut file, 16, 1u16.to_le_bytes());
-        put(&mut file, 40, 64u64.to_le_bytes());
-        put(&mut file, 58, 64u16.to_le_bytes());
-        put(&mut file, 60, (headers.len() as u16).to_le_bytes());
-        put(&mut file, 62, 1u16.to_le_bytes());
-        let mut name = 0u32;
-        for (index, header) in headers.iter().enumerate() {
-            let at = 64 + index * 64;
-            let is_memory = header.bytes.is_empty();
-            let size = if is_memory {
-                header.size
-            } else {
-                header.bytes.len() as u64
-            };
-            put(&mut file, at, name.to_le_bytes());
-            put(&mut file, at + 4, header.kind.to_le_bytes());
-            put(&mut file, at + 8, header.flags.to_le_bytes());
-            let start = if is_memory { 0 } else { file.len() as u64 };
-            put(&mut file, at + 24, start.to_le_bytes());
-            put(&mut file, at + 32, size.to_le_bytes());
-            put(&mut file, at + 40, header.link.to_le_bytes());
-            put(&mut file, at + 44, header.info.to_le_bytes());
-            put(&mut file, at + 48, 8u64.to_le_bytes());
-            let entry = if matches!(header.kind, section_type::SYMTAB | section_type::RELA) {
-                24u64
-            } else {
-                1
-            };
-            put(&mut file, at + 56, entry.to_le_bytes());
-            file.extend(&header.bytes);
-            file.resize(file.len().next_multiple_of(8), 0);
-            name += header.name.len() as u32 + 1;
+        image(&headers)
+    }
+
+    /// The index of the section of a part: behind the empty one and those of names.
+    fn index_of(&self, name: &str) -> u32 {
+        self.parts
+            .iter()
+            .position(|part| part.name == name)
+            .expect("the part exists") as u32
+            + 3
+    }
+
+    /// The relocations of a part.
+    fn relocations(&self, part: &Part) -> Vec<u8> {
+        let mut relocations = Vec::new();
+        for Patch(_, offset, kind, symbol, addend) in
+            self.patches.iter().filter(|patch| patch.0 == part.name)
+        {
+            relocations.extend(offset.to_le_bytes());
+            relocations.extend(words(&[*kind, self.index_of(symbol) - 2]));
+            relocations.extend(addend.to_le_bytes());
         }
-        file.resize(file.len().next_multiple_of(4096), 0);
-        file
+        relocations
     }
 
     /// The file: the ELF and the trailer.
@@ -514,4 +434,127 @@ impl Blob {
         file.extend(b"OVNPU");
         file
     }
+}
+
+/// Memory that has no bytes in the file.
+fn memories() -> Vec<Part> {
+    let memory = |name, kind, flags, size| Part {
+        name,
+        kind,
+        flags,
+        size,
+        bytes: Vec::new(),
+    };
+    vec![
+        memory(
+            "io.NetworkInput.0",
+            section_type::NOBITS,
+            ALLOC | section_flag::USER_INPUT,
+            32,
+        ),
+        memory(
+            "io.NetworkOutput.0",
+            section_type::NOBITS,
+            ALLOC | section_flag::USER_OUTPUT,
+            64,
+        ),
+        memory(
+            "program.metadata.cmx",
+            section_type::CMX_METADATA,
+            0,
+            0xc800,
+        ),
+        memory("buffer.DDR.0", section_type::NOBITS, ALLOC, 0),
+        memory("buffer.DDR.1", section_type::NOBITS, ALLOC, 4096),
+        memory("buffer.CMX_NN.0", section_type::CMX_WORKSPACE, 0, 0x19000),
+    ]
+}
+
+/// Addresses that the loader fills in.
+fn patches() -> Vec<Patch> {
+    let root = "program.mapped_inference";
+    vec![
+        Patch("shave.params", 4, 4, "shave.params", 8),
+        Patch("shave.params", 8, 0, "buffer.CMX_NN.0", 0x100),
+        Patch("task.dma.0.0", 40, 0, "io.NetworkInput.0", 16),
+        Patch("task.dma.0.1", 48, 0, "io.NetworkOutput.0", 0),
+        Patch("program.workItem", 0, 0, "task.dma.0.0", 0),
+        Patch("program.workItem", 64, 0, "task.dma.0.1", 0),
+        Patch(root, 64 + 24, 0, "task.dma.0.0", 0),
+        Patch(root, 304 + 24, 0, "task.dma.0.1", 0),
+        Patch(root, 544 + 24, 0, "task.dpu.invariant.0.0", 0),
+        Patch(root, 784 + 24, 0, "task.dpu.variant.0.0", 0),
+        Patch(root, 1544 + 24, 0, "program.managedBarrier", 0),
+        Patch(root, 1688 + 24, 0, root, 1728),
+        Patch(root, 1728 + 8 + 24, 0, "program.workItem", 0),
+        Patch(root, 1728 + 48 + 24, 0, "program.managedBarrier", 0),
+        Patch(root, 1728 + 328 + 24, 0, "program.bootstrap", 0),
+        Patch(root, 1728 + 368 + 24, 0, "program.nnrt_config", 0),
+    ]
+}
+
+/// A section and its entry of the table.
+struct Header {
+    name: String,
+    kind: u32,
+    flags: u64,
+    bytes: Vec<u8>,
+    size: u64,
+    link: u32,
+    info: u32,
+}
+
+impl Header {
+    fn new(name: &str, kind: u32, bytes: Vec<u8>, link: u32, info: u32, flags: u64) -> Header {
+        Header {
+            name: name.to_owned(),
+            kind,
+            flags,
+            size: bytes.len() as u64,
+            bytes,
+            link,
+            info,
+        }
+    }
+}
+
+/// An ELF of sections.
+fn image(headers: &[Header]) -> Vec<u8> {
+    let mut file = vec![0; 64 + headers.len() * 64];
+    put(&mut file, 0, b"\x7fELF\x02\x01");
+    put(&mut file, 16, 1u16.to_le_bytes());
+    put(&mut file, 40, 64u64.to_le_bytes());
+    put(&mut file, 58, 64u16.to_le_bytes());
+    put(&mut file, 60, (headers.len() as u16).to_le_bytes());
+    put(&mut file, 62, 1u16.to_le_bytes());
+    let mut name = 0u32;
+    for (index, header) in headers.iter().enumerate() {
+        let at = 64 + index * 64;
+        let is_memory = header.bytes.is_empty();
+        let size = if is_memory {
+            header.size
+        } else {
+            header.bytes.len() as u64
+        };
+        put(&mut file, at, name.to_le_bytes());
+        put(&mut file, at + 4, header.kind.to_le_bytes());
+        put(&mut file, at + 8, header.flags.to_le_bytes());
+        let start = if is_memory { 0 } else { file.len() as u64 };
+        put(&mut file, at + 24, start.to_le_bytes());
+        put(&mut file, at + 32, size.to_le_bytes());
+        put(&mut file, at + 40, header.link.to_le_bytes());
+        put(&mut file, at + 44, header.info.to_le_bytes());
+        put(&mut file, at + 48, 8u64.to_le_bytes());
+        let entry = if matches!(header.kind, section_type::SYMTAB | section_type::RELA) {
+            24u64
+        } else {
+            1
+        };
+        put(&mut file, at + 56, entry.to_le_bytes());
+        file.extend(&header.bytes);
+        file.resize(file.len().next_multiple_of(8), 0);
+        name += header.name.len() as u32 + 1;
+    }
+    file.resize(file.len().next_multiple_of(4096), 0);
+    file
 }

@@ -160,20 +160,13 @@ impl<'p> At<'p, '_, '_> {
     pub(super) fn repeat(&mut self) -> Result<Action, Error> {
         let callee = self.lowering.callee(self.graph, self.node)?;
         let iterations = self.count("n_iter", 1)?;
-        let [recursed, sliced, scope, concatenated, finals] =
-            ["n_recurse", "n_sliced", "n_scope", "n_concat", "n_final"]
-                .map(|name| self.count(name, 0));
-        let (recursed, sliced, scope, concatenated, finals) =
-            (recursed?, sliced?, scope?, concatenated?, finals?);
-        let ports = self.node.inputs.len() as u64;
-        if recursed.saturating_add(sliced).saturating_add(scope) > ports
-            || concatenated.saturating_add(finals) > self.node.outputs.len() as u64
-        {
-            return Err(self.wrong_constant(format!(
-                "expected a loop of {ports} inputs and {} outputs, found constants for {recursed} recursed, {sliced} sliced, {scope} scope, {concatenated} concatenated and {finals} final ones",
-                self.node.outputs.len()
-            )));
-        }
+        let LoopPorts {
+            recursed,
+            sliced,
+            scope,
+            concatenated,
+            finals,
+        } = self.loop_ports()?;
         self.only_outputs((concatenated + finals) as usize)?;
         let mut looped = Loop {
             iterations,
@@ -204,19 +197,7 @@ impl<'p> At<'p, '_, '_> {
         }
         for index in 0..sliced {
             let from = self.input(&format!("x_sliced_{index}"))?;
-            let block = blocks
-                .get(index as usize)
-                .and_then(|b| u64::try_from(*b).ok());
-            let length = from.shape.first().copied().unwrap_or(0);
-            let Some(block) =
-                block.filter(|b| b.checked_mul(iterations).is_some_and(|all| all <= length))
-            else {
-                let message = format!(
-                    "expected {iterations} blocks within {}, found a block size of {blocks:?}",
-                    times(&from.shape)
-                );
-                return Err(self.wrong_shape(message));
-            };
+            let block = self.block(&from, &blocks, index as usize, iterations)?;
             let mut shape = from.shape.clone();
             shape[0] = block;
             let to = self.body_input(callee, inputs.len(), &from, &shape)?;
@@ -267,6 +248,52 @@ impl<'p> At<'p, '_, '_> {
             looped.after.push(whole(&last, &out));
         }
         Ok(Action::Loop(looped))
+    }
+
+    /// Elements along the first dimension that each iteration takes of a sliced input.
+    fn block(
+        &self,
+        from: &Tensor,
+        blocks: &[i64],
+        index: usize,
+        iterations: u64,
+    ) -> Result<u64, Error> {
+        let block = blocks.get(index).and_then(|b| u64::try_from(*b).ok());
+        let length = from.shape.first().copied().unwrap_or(0);
+        block
+            .filter(|b| b.checked_mul(iterations).is_some_and(|all| all <= length))
+            .ok_or_else(|| {
+                let message = format!(
+                    "expected {iterations} blocks within {}, found a block size of {blocks:?}",
+                    times(&from.shape)
+                );
+                self.wrong_shape(message)
+            })
+    }
+
+    /// How many ports of each kind a loop has, which must be among those of its node.
+    fn loop_ports(&self) -> Result<LoopPorts, Error> {
+        let [recursed, sliced, scope, concatenated, finals] =
+            ["n_recurse", "n_sliced", "n_scope", "n_concat", "n_final"]
+                .map(|name| self.count(name, 0));
+        let (recursed, sliced, scope, concatenated, finals) =
+            (recursed?, sliced?, scope?, concatenated?, finals?);
+        let ports = self.node.inputs.len() as u64;
+        if recursed.saturating_add(sliced).saturating_add(scope) > ports
+            || concatenated.saturating_add(finals) > self.node.outputs.len() as u64
+        {
+            return Err(self.wrong_constant(format!(
+                "expected a loop of {ports} inputs and {} outputs, found constants for {recursed} recursed, {sliced} sliced, {scope} scope, {concatenated} concatenated and {finals} final ones",
+                self.node.outputs.len()
+            )));
+        }
+        Ok(LoopPorts {
+            recursed,
+            sliced,
+            scope,
+            concatenated,
+            finals,
+        })
     }
 
     /// Results that become inputs of the next iteration, all at once.
@@ -449,4 +476,18 @@ impl<'p> At<'p, '_, '_> {
             otherwise: no,
         }))
     }
+}
+
+/// Numbers of the inputs and outputs of a loop, in their order.
+struct LoopPorts {
+    /// Inputs that the body replaces in each iteration.
+    recursed: u64,
+    /// Inputs of which each iteration takes a block.
+    sliced: u64,
+    /// Inputs that all iterations read.
+    scope: u64,
+    /// Outputs that the blocks of all iterations form.
+    concatenated: u64,
+    /// Outputs of the last iteration.
+    finals: u64,
 }

@@ -15,14 +15,6 @@ const FLAG_BITS: (u8, u8) = (16, 16);
 impl At<'_, '_, '_> {
     pub(super) fn elementwise(&mut self, name: &str) -> Result<Action, Error> {
         let x = self.input("x")?;
-        let relation = |name: &str| match name {
-            "gt" => Some(Relation::Greater),
-            "ge" => Some(Relation::GreaterEqual),
-            "lt" => Some(Relation::Less),
-            "le" => Some(Relation::LessEqual),
-            "eq" => Some(Relation::Equal),
-            _ => None,
-        };
         let with_immediate = name.starts_with("vi");
         let second = match name {
             "viadd" | "vimul" => Second::Immediate(self.integer("y")?),
@@ -31,9 +23,43 @@ impl At<'_, '_, '_> {
             _ if name.starts_with("vv") => Second::Tensor(self.input("y")?),
             _ => Second::Immediate(0),
         };
+        let (function, bits) = self.elementwise_function(name, &x, &second)?;
+        self.only_outputs(1)?;
+        let shape = match &second {
+            Second::Tensor(y) => self.broadcast_shape(&[&x, y])?,
+            Second::Immediate(_) => x.shape.clone(),
+        };
+        let out = self.output(0, &shape, bits)?;
+        let y = match &second {
+            Second::Tensor(y) => broadcast(y, &out.shape),
+            Second::Immediate(value) => Operand::Immediate(*value),
+        };
+        Ok(Action::Elementwise(Elementwise {
+            function,
+            x: broadcast(&x, &out.shape),
+            y,
+            out,
+        }))
+    }
+
+    /// What an elementwise operation computes, and the bits of its results.
+    fn elementwise_function(
+        &mut self,
+        name: &str,
+        x: &Tensor,
+        second: &Second,
+    ) -> Result<(Function, (u8, u8)), Error> {
+        let relation = |name: &str| match name {
+            "gt" => Some(Relation::Greater),
+            "ge" => Some(Relation::GreaterEqual),
+            "lt" => Some(Relation::Less),
+            "le" => Some(Relation::LessEqual),
+            "eq" => Some(Relation::Equal),
+            _ => None,
+        };
         let rounded = self.flag("rounded")?;
         let same = |bits: u8| (bits, bits);
-        let (function, bits) = match name {
+        Ok(match name {
             "vvadd" | "vvsub" | "viadd" => {
                 let bits = self.bits_of("bw")?;
                 let (align_x, align_y, shift) = (
@@ -87,13 +113,13 @@ impl At<'_, '_, '_> {
                     same(bits),
                 )
             }
-            "relu" => (Function::Maximum, stored(&x)),
+            "relu" => (Function::Maximum, stored(x)),
             "gt0" => (
                 Function::Compare(Relation::Greater),
                 same(self.bits_of("bw")?.max(2)),
             ),
-            "vvmax" => (Function::Maximum, larger(stored(&x), second.stored())),
-            "vvmin" => (Function::Minimum, larger(stored(&x), second.stored())),
+            "vvmax" => (Function::Maximum, larger(stored(x), second.stored())),
+            "vvmin" => (Function::Minimum, larger(stored(x), second.stored())),
             _ => match &name[2..] {
                 "and" => (Function::And, FLAG_BITS),
                 "or" => (Function::Or, FLAG_BITS),
@@ -103,23 +129,7 @@ impl At<'_, '_, '_> {
                     None => return self.unsupported(&format!("{name} is not supported")),
                 },
             },
-        };
-        self.only_outputs(1)?;
-        let shape = match &second {
-            Second::Tensor(y) => self.broadcast_shape(&[&x, y])?,
-            Second::Immediate(_) => x.shape.clone(),
-        };
-        let out = self.output(0, &shape, bits)?;
-        let y = match &second {
-            Second::Tensor(y) => broadcast(y, &out.shape),
-            Second::Immediate(value) => Operand::Immediate(*value),
-        };
-        Ok(Action::Elementwise(Elementwise {
-            function,
-            x: broadcast(&x, &out.shape),
-            y,
-            out,
-        }))
+        })
     }
 
     /// The shape that several go to, as numpy has it.
@@ -389,19 +399,7 @@ impl At<'_, '_, '_> {
                 times(&bias.shape)
             )));
         }
-        let frames = buffer.as_ref().map_or(Some(1), |b| {
-            let whole = b.shape.len() == 1 && b.count() % frame as u64 == 0;
-            whole.then(|| b.count() / frame as u64 + 1)
-        });
-        if frames.map(|frames| frames.div_ceil(dilation.0 as u64)) != Some(kernel.0 as u64) {
-            let found = buffer.as_ref().map_or("no buffer".to_owned(), |b| {
-                format!("a buffer of {}", times(&b.shape))
-            });
-            return Err(self.wrong_shape(format!(
-                "expected frames for {} steps with dilation {}, found {found}",
-                kernel.0, dilation.0
-            )));
-        }
+        self.has_frames(buffer.as_ref(), frame as u64, kernel.0, dilation.0)?;
         let reach = (kernel.1 - 1).saturating_mul(dilation.1);
         let positions = bands
             .saturating_add(padding.saturating_mul(2))
@@ -441,6 +439,29 @@ impl At<'_, '_, '_> {
             shift,
             bits,
         }))
+    }
+
+    /// Refuses a buffer that does not hold, with the new frame, the frames that a kernel needs for its steps.
+    fn has_frames(
+        &self,
+        buffer: Option<&Tensor>,
+        frame: u64,
+        steps: usize,
+        dilation: usize,
+    ) -> Result<(), Error> {
+        let frames = buffer.map_or(Some(1), |b| {
+            let whole = b.shape.len() == 1 && b.count() % frame == 0;
+            whole.then(|| b.count() / frame + 1)
+        });
+        if frames.map(|frames| frames.div_ceil(dilation as u64)) != Some(steps as u64) {
+            let found = buffer.map_or("no buffer".to_owned(), |b| {
+                format!("a buffer of {}", times(&b.shape))
+            });
+            return Err(self.wrong_shape(format!(
+                "expected frames for {steps} steps with dilation {dilation}, found {found}"
+            )));
+        }
+        Ok(())
     }
 
     /// The tensor of a port that the node also writes.
