@@ -24,6 +24,8 @@ pub struct Comparison {
     pub max_abs: f64,
     /// The same as a part of the root mean square of the reference's finite elements; null where that is 0.
     pub max_of_rms: Option<f64>,
+    /// The norm of the differences as a part of the norm of the reference, over elements that are finite in both; null where that is 0.
+    pub relative_error: Option<f64>,
     /// Where the greatest difference is, outermost dimension first.
     pub index: Vec<u64>,
     /// Elements of the output.
@@ -121,6 +123,7 @@ impl Comparison {
         } = reference;
         let bytes = CHUNK * port.element.bits() as usize / 8;
         let (mut max_abs, mut place, mut differing, mut beyond, mut first) = (0.0, 0, 0, 0, 0);
+        let (mut squares, mut of_reference) = (0.0, 0.0);
         for found in found.chunks(bytes) {
             let count = found.len() * 8 / port.element.bits() as usize;
             let (mut left, mut right) = (vec![0.0; count], vec![0.0; count]);
@@ -131,6 +134,10 @@ impl Comparison {
                 let difference = difference(left, *right);
                 let allowed = tolerance.absolute + tolerance.relative * right.abs().max(usual);
                 differing += u64::from(difference > 0.0);
+                if difference.is_finite() && right.is_finite() {
+                    squares += difference * difference;
+                    of_reference += right * right;
+                }
                 beyond += u64::from(difference > allowed || difference.is_infinite());
                 if difference > max_abs {
                     (max_abs, place) = (difference, first + index as u64);
@@ -145,6 +152,7 @@ impl Comparison {
             beyond,
             max_abs,
             max_of_rms: (usual > 0.0).then(|| max_abs / usual),
+            relative_error: (of_reference > 0.0).then(|| (squares / of_reference).sqrt()),
             index: index(place, &port.shape),
             elements: first,
             differing,
@@ -163,6 +171,7 @@ impl Comparison {
             beyond,
             max_abs,
             max_of_rms,
+            relative_error,
             index,
             elements,
             differing,
@@ -192,8 +201,15 @@ impl Comparison {
             let percent = number(part * 100.0);
             format!(" ({percent} % of the reference's root mean square)")
         });
+        let whole = relative_error.filter(|_| !is_exact);
+        let whole = whole.map_or_else(String::new, |error| {
+            format!(
+                "; {} % on the whole (relative error)",
+                number(error * 100.0)
+            )
+        });
         format!(
-            "{verdict}; {differing} of {elements} differ, by {} at most{part}, at {index:?}{from}",
+            "{verdict}; {differing} of {elements} differ, by {} at most{part}, at {index:?}{from}{whole}",
             number(*max_abs)
         )
     }
@@ -339,7 +355,7 @@ mod tests {
         assert_eq!(found.index, [2, 3]);
         assert_eq!(
             found.line(),
-            "does not agree within 1 %: 1 element is beyond it; 2 of 15 differ, by 3 at most (300 % of the reference's root mean square), at [2, 3]"
+            "does not agree within 1 %: 1 element is beyond it; 2 of 15 differ, by 3 at most (300 % of the reference's root mean square), at [2, 3]; 80.18 % on the whole (relative error)"
         );
         numbers[0] = f32::INFINITY;
         let (found, _) = compare(&numbers, usual);

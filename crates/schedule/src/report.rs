@@ -277,8 +277,8 @@ pub enum Segments<'s> {
     Modelled(&'s [SegmentCost]),
 }
 
-/// The report as a page: figures, and what bounds each segment.
-pub fn page(report: &Report, segments: Segments<'_>, batch: &str) -> String {
+/// The report as a page: figures, and what bounds each segment. `batch`: options of a larger batch, where its images share the weights.
+pub fn page(report: &Report, segments: Segments<'_>, batch: Option<&str>) -> String {
     let mut page = format!(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>{0}</title>\n<style>body{{font:15px sans-serif;margin:2em;max-width:70em}}\
          table{{border-collapse:collapse}}td,th{{border:1px solid #ccc;padding:.2em .6em;text-align:right}}\
@@ -291,12 +291,17 @@ pub fn page(report: &Report, segments: Segments<'_>, batch: &str) -> String {
         Segments::Replayed(segments) => replayed(&mut page, segments),
         Segments::Modelled(segments) => modelled(&mut page, segments),
     }
+    let batch = batch.map_or_else(String::new, |batch| {
+        format!(
+            " A larger batch (<code>{}</code>) loads weights once for more images.",
+            escape(batch)
+        )
+    });
     let _ = writeln!(
         page,
-        "<p>A segment that is bound by DRAM waits for its bytes. A larger batch (<code>{}</code>) loads weights once for more images; \
-         a larger <code>l2.bytes</code> of the machine lets more results stay on the cores; a longer search (<code>--seconds</code>) finds \
-         trees that do; a higher <code>dram.bytes_per_cycle</code> shortens the wait itself.</p>",
-        escape(batch)
+        "<p>A segment that is bound by DRAM waits for its bytes.{batch} A larger <code>l2.bytes</code> of the machine lets more results stay \
+         on the cores; a longer search (<code>--seconds</code>) finds trees that do; a higher <code>dram.bytes_per_cycle</code> shortens \
+         the wait itself.</p>"
     );
     page
 }

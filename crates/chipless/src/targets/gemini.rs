@@ -447,7 +447,7 @@ impl Document for Opened<'_> {
         let machine = by.and_then(|by| by.file);
         let part = limit.and_then(|(figure, _)| figure.split('.').next());
         let dram = limit.map_or_else(String::new, |(_, gain)| {
-            format!("DRAM limits this schedule: it is {gain:.2} times as fast with twice the bandwidth. ")
+            format!("Of the machine's parameters, DRAM's bandwidth helps most: {gain:.2} times as fast with twice of it. ")
         });
         let as_it_is = if is_wide {
             "--precision fp16"
@@ -468,12 +468,12 @@ impl Document for Opened<'_> {
                 format!("{as_it_is} --batch 4"),
             ),
             Some("noc") => (
-                "The links between cores limit this schedule. A longer search finds shorter ways"
+                "Of the machine's parameters, the links between cores help most. A longer search finds shorter ways"
                     .to_owned(),
                 format!("{as_it_is} --objective delay --seconds 60"),
             ),
             _ => (
-                "The cores limit this schedule. A longer search shares the work better".to_owned(),
+                "Of the machine's parameters, the cores help most. A longer search shares the work better".to_owned(),
                 format!("{as_it_is} --objective delay --seconds 60"),
             ),
         };

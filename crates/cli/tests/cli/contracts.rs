@@ -294,7 +294,7 @@ fn values_beyond_their_scale_are_told() {
         "--quantize",
     ];
     let (code, _, said) = run(&drive);
-    let expected = "2 of 60 values of `B` are beyond the range of its scale and are clipped: 100 becomes 7.999755859375";
+    let expected = "2 of 60 values of `B` are beyond the range of its scale and are clipped; the first is 100, which becomes 7.999755859375";
     assert!(code == 0 && said.matches(expected).count() == 1, "{said}");
 }
 
@@ -490,4 +490,37 @@ fn a_number_that_does_not_fit_is_shown() {
     let word = said("write x=1,2,foo,4\n");
     assert!(word.contains("expected a number, found"), "{word}");
     assert!(word.contains("foo"), "{word}");
+}
+
+/// A read that cannot be shown on the wire has not taken anything.
+#[test]
+fn a_read_that_fails_leaves_what_was_ready() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (contract, steps) = (path("iospec.yaml"), path("steps.txt"));
+    let whole =
+        std::fs::read_to_string(crate::support::root().join("fixtures/spu/recurrent/iospec.yaml"))
+            .unwrap();
+    std::fs::write(&contract, whole.replace("    mailbox_id: 1\n", "")).unwrap();
+    let values = vec!["1"; 32].join(",");
+    std::fs::write(
+        &steps,
+        format!("write x={values}\nread\nwrite x={values}\n"),
+    )
+    .unwrap();
+    let program = "fixtures/spu/recurrent/plan.json";
+    let (_, said, _) = run(&[
+        "drive",
+        &contract,
+        "--program",
+        program,
+        "--wire",
+        "--script",
+        &steps,
+    ]);
+    assert!(
+        said.contains("mailbox_id")
+            && said.contains("kSpuSequenceError: expected out of main_seq to be read first"),
+        "{said}"
+    );
 }

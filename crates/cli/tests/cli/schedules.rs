@@ -470,13 +470,14 @@ fn the_page_is_of_the_replay() {
         "--trees",
         "20",
     ];
-    for (more, option) in [("fp16", "--shape input=4,3,8,8"), ("int8", "--batch 4")] {
+    // In fp16 each image has layers of its own, so that more of them share nothing.
+    for (more, has_batch) in [("fp16", false), ("int8", true)] {
         let outputs = ["-o", &output, "--report", &page, "--precision", more];
         let (code, said, err) = run(&[&given[..], &outputs[..]].concat());
         assert_eq!(code, 0, "{err}");
         let text = std::fs::read_to_string(&page).unwrap();
         assert!(
-            text.contains(option) && text.contains("DRAM busy"),
+            text.contains("--batch 4") == has_batch && text.contains("DRAM busy"),
             "{text}"
         );
         let replay = said.lines().find(|line| line.trim().starts_with("replay"));

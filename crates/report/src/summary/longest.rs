@@ -116,7 +116,7 @@ impl<'r> Run<'r, '_> {
         let marks: Vec<String> = longest.iter().map(Alike::mark).collect();
         let counts = marks.iter().any(|mark| mark.len() > 1);
         let note = if counts {
-            "estimated; * is on the critical path, 2* and 2 of those alike"
+            "estimated; * is on the critical path; 2*: two of those alike are"
         } else {
             "estimated; * is on the critical path"
         };

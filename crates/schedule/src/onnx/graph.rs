@@ -9,6 +9,7 @@ use crate::front::{
     Action, Activation, Element, Front, Input, Layout, Numbers, Operand, Operation, Piece, Source,
     Table,
 };
+use crate::import;
 use crate::network::{Kind, Layer, Network};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -156,7 +157,9 @@ impl<'g> Reader<'g> {
                 }
                 let name = node.name.clone().filter(|name| !name.is_empty());
                 let name = name.unwrap_or_else(|| format!("{kind}_{index}"));
-                let why = if is_own {
+                let why = if is_own && import::SUPPORTED.contains(&kind) {
+                    "int8 does not have the operation, fp16 has it".to_owned()
+                } else if is_own {
                     "the operation is not supported".to_owned()
                 } else {
                     format!("operations of the domain `{domain}` are not supported")

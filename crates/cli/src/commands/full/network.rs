@@ -58,12 +58,10 @@ fn next(path: &str, found: &Summary) -> String {
     let shapes: Vec<String> = open
         .map(|input| {
             let shape = input.shape.iter().enumerate();
-            let shape = shape.map(|(at, extent)| {
-                if at == 0 && is_open(extent) {
-                    "1"
-                } else {
-                    extent
-                }
+            let shape = shape.map(|(at, extent)| match (at, is_open(extent)) {
+                (0, true) => "1",
+                (_, true) => "N",
+                (_, false) => extent,
             });
             format!(
                 " --shape {}={}",
@@ -75,7 +73,7 @@ fn next(path: &str, found: &Summary) -> String {
     let note = if shapes.is_empty() {
         ""
     } else {
-        "(with numbers for the names in --shape) "
+        "(with a number for each N) "
     };
     format!(
         "`chipless schedule` makes a program of it {note}for a mesh of cores:\n  chipless schedule {path} --machine mesh4x4 --precision fp16{} -o s.json --network-out net.json --weights-out w\n",

@@ -413,7 +413,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             }
         };
         let batch = told::larger_batch(&front, batch);
-        let page = chipless_schedule::report::page(&report, segments, &batch);
+        let page = chipless_schedule::report::page(&report, segments, batch.as_deref());
         files::write(path, &[page.as_bytes()])?;
     }
     let done = answer(arguments, &report)?;

@@ -413,8 +413,9 @@ impl<'d> Session<'d> {
     /// # Errors
     /// Under `femtorun-4.1`, where the document has an output in no sequence or in several.
     pub fn read(&mut self) -> Result<Reading, Violation> {
+        let before = self.contract.clone();
         let outputs = self.contract.read()?;
-        self.reading(&outputs)
+        self.take(&outputs, before)
     }
 
     /// Reads what is ready of one sequence, as the firmware library does.
@@ -422,8 +423,9 @@ impl<'d> Session<'d> {
     /// # Errors
     /// As [`read`](Session::read); an unknown id.
     pub fn read_sequence(&mut self, id: usize) -> Result<Reading, Violation> {
+        let before = self.contract.clone();
         let outputs = self.contract.read_sequence(self.sequence(id)?)?;
-        self.reading(&outputs)
+        self.take(&outputs, before)
     }
 
     /// Reads one mailbox.
@@ -441,13 +443,14 @@ impl<'d> Session<'d> {
                 "expected the mailbox of an output, found {mailbox}"
             ))
         })?;
+        let before = self.contract.clone();
         if !self.contract.read_output(output) {
             return Err(Violation::sequence(format!(
                 "expected a result in mailbox {mailbox} ({}), found none",
                 self.document.outputs[output].key
             )));
         }
-        self.reading(&[output])
+        self.take(&[output], before)
     }
 
     /// Takes the reply of a device: it must carry exactly the outputs that are ready.
@@ -455,6 +458,7 @@ impl<'d> Session<'d> {
     /// # Errors
     /// As [`read`](Session::read); a reply that cannot be decoded, or carries other outputs.
     pub fn receive(&mut self, words: &[u64]) -> Result<Reading, Violation> {
+        let before = self.contract.clone();
         let expected = self.contract.read()?;
         let decoded = wire::decode(self.document, Side::Output, words)?;
         let names = |outputs: &[usize]| {
@@ -479,7 +483,16 @@ impl<'d> Session<'d> {
         for (output, values) in decoded {
             self.produced[output] = Some(values);
         }
-        self.reading(&expected)
+        self.take(&expected, before)
+    }
+
+    /// The values of outputs that were read. Where they cannot be told, nothing was read.
+    fn take(&mut self, outputs: &[usize], before: Contract<'d>) -> Result<Reading, Violation> {
+        let reading = self.reading(outputs);
+        if reading.is_err() {
+            self.contract = before;
+        }
+        reading
     }
 
     fn reading(&self, outputs: &[usize]) -> Result<Reading, Violation> {

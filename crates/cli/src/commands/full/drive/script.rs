@@ -341,7 +341,7 @@ impl Reader<'_> {
         let count = 1 + clipped.count();
         if self.clipped.borrow_mut().insert(vector.varname.clone()) {
             terminal::complain(&format!(
-                "{}: note: {count} of {} values of `{}` are beyond the range of its scale and are clipped: {real} becomes {kept}\n",
+                "{}: note: {count} of {} values of `{}` are beyond the range of its scale and are clipped; the first is {real}, which becomes {kept}\n",
                 self.name,
                 numbers.len(),
                 vector.varname,
@@ -453,6 +453,9 @@ fn not_a_step(words: &str) -> String {
         Some(("read", _)) => format!(
             "expected `read` by itself, found \"{words}\": a read takes everything that is ready and needs no names"
         ),
+        _ if words == "write" => {
+            "expected names behind write, as in `write x=1,2,3`, found none".to_owned()
+        }
         _ if known.contains(&words) => format!(
             "expected write, read or reset, found \"{words}\", which only works by hand and on standard input without --script"
         ),

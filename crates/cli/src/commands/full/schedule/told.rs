@@ -47,7 +47,12 @@ impl Told {
         };
         let best = match (self.replay, self.model) {
             (Some(replay), _) => format!("{} by the replay", figures(replay)),
-            (None, Some(model)) => format!("{} in SET's model", figures(model)),
+            (None, Some(model)) => {
+                format!(
+                    "{} in SET's model; the replay decides later",
+                    figures(model)
+                )
+            }
             (None, None) => return,
         };
         let rate = progress.trees as f64 / progress.seconds.max(1e-9);
@@ -77,21 +82,9 @@ pub(super) fn begun(arguments: &Arguments, front: &Front, machine: &Machine) {
     ));
 }
 
-/// The options of a batch four times as large.
-pub(super) fn larger_batch(front: &Front, batch: i64) -> String {
-    let declared = front
-        .inputs
-        .first()
-        .and_then(|input| input.declared.as_ref());
-    match declared.filter(|_| front.bits() != 8) {
-        Some(declared) => {
-            let shape = declared.shape.iter().enumerate();
-            let shape = shape.map(|(at, extent)| if at == 0 { extent * 4 } else { *extent });
-            let shape: Vec<String> = shape.map(|extent| extent.to_string()).collect();
-            format!("--shape {}={}", declared.name, shape.join(","))
-        }
-        None => format!("--batch {}", batch * 4),
-    }
+/// The options of a batch four times as large. In fp16 each image has layers of its own, which share nothing.
+pub(super) fn larger_batch(front: &Front, batch: i64) -> Option<String> {
+    (front.bits() == 8).then(|| format!("--batch {}", batch * 4))
 }
 
 /// The files that were written, a line each.
