@@ -17,19 +17,18 @@ pub(crate) struct Guesses {
 
 /// `documented` is the machine file with its comments, `machine` what runs use: a cost that somebody has set is no guess.
 pub(crate) fn guesses(program: &Program<'_>, documented: &str, machine: &str) -> Guesses {
-    // Most programs use none, which needs no reading of the whole file.
-    let mut names = marked(documented);
-    if !names.any(|name| {
-        program
-            .figures
-            .iter()
-            .any(|key| key.split('.').any(|part| part == name))
-    }) {
+    // Each run comes here: the whole file is read where somebody changed it, and nothing of it where no mark counts.
+    let marked = marked(documented);
+    let counts = |name: &str| {
+        let mut keys = program.figures.iter();
+        keys.any(|key| key.split('.').any(|part| part == name))
+    };
+    if !marked.names.iter().any(|name| counts(name)) {
         return Guesses::default();
     }
-    let used = figures(machine);
+    let changed = (machine != documented).then(|| figures(machine));
     let mut costs: BTreeMap<String, Vec<Figure>> = BTreeMap::new();
-    for figure in figures(documented) {
+    for figure in figures(&marked.text) {
         if figure.source.starts_with(MARK)
             && let Some((cost, _)) = figure.key.rsplit_once('.')
         {
@@ -39,8 +38,10 @@ pub(crate) fn guesses(program: &Program<'_>, documented: &str, machine: &str) ->
     costs.retain(|_, parts| {
         let is_used = |part: &Figure| program.figures.contains(&part.key);
         let is_set = |part: &Figure| {
-            let now = used.iter().find(|figure| figure.key == part.key);
-            now.is_none_or(|figure| figure.value != part.value)
+            changed.as_ref().is_some_and(|changed| {
+                let now = changed.iter().find(|figure| figure.key == part.key);
+                now.is_none_or(|figure| figure.value != part.value)
+            })
         };
         parts.iter().any(is_used) && !parts.iter().any(is_set)
     });
@@ -64,15 +65,34 @@ pub(crate) fn guesses(program: &Program<'_>, documented: &str, machine: &str) ->
     guesses
 }
 
-/// Names in a machine file whose sources have the mark: behind them, or in the lines above.
-fn marked(documented: &str) -> impl Iterator<Item = &str> {
-    let mut is_marked = false;
-    documented.lines().filter_map(move |line| {
+/// What of a machine file has the mark.
+#[derive(Default)]
+struct Marked<'d> {
+    /// Names whose sources have it: behind them, or in the lines above.
+    names: Vec<&'d str>,
+    /// Their lines, with the sections and the comments.
+    text: String,
+}
+
+fn marked(documented: &str) -> Marked<'_> {
+    let (mut marked, mut is_marked) = (Marked::default(), false);
+    for line in documented.lines() {
         is_marked |= line.contains(MARK);
-        let (name, _) = line.split_once('=')?;
-        let is_name = !line.trim_start().starts_with('#');
-        (is_name && std::mem::take(&mut is_marked)).then(|| name.trim())
-    })
+        let code = line.split_once('#').map_or(line, |(code, _)| code).trim();
+        let is_kept = match code.split_once('=') {
+            Some((name, _)) if std::mem::take(&mut is_marked) => {
+                marked.names.push(name.trim());
+                true
+            }
+            Some(_) => false,
+            None => code.is_empty() || code.starts_with('['),
+        };
+        if is_kept {
+            marked.text.push_str(line);
+            marked.text.push('\n');
+        }
+    }
+    marked
 }
 
 /// How many tasks have the operation that a cost is named after, and what each takes; `None` where it has no such name.
