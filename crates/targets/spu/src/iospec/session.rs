@@ -69,6 +69,8 @@ pub struct Session<'d> {
     contract: Contract<'d>,
     program: Option<Box<dyn Behind + 'd>>,
     with_wire: bool,
+    /// Outputs that have no words on the wire, where these are shown, and why.
+    untold: Vec<(usize, Violation)>,
     /// What each input has been given and no firing has taken yet; latched inputs keep their last.
     given: Vec<Vec<Vec<i64>>>,
     latched: Vec<bool>,
@@ -97,6 +99,7 @@ impl<'d> Session<'d> {
             contract: Contract::new(document, rules),
             program: None,
             with_wire: false,
+            untold: Vec::new(),
             given: vec![Vec::new(); document.inputs.len()],
             kept: (0..latched.len()).filter(|i| latched[*i]).collect(),
             latched,
@@ -110,6 +113,10 @@ impl<'d> Session<'d> {
     #[must_use]
     pub fn with_wire(mut self) -> Session<'d> {
         self.with_wire = true;
+        let outputs = self.document.outputs.iter().enumerate();
+        let untold =
+            outputs.filter_map(|(output, vector)| Some((output, wire::reply(vector, &[]).err()?)));
+        self.untold = untold.collect();
         self
     }
 
@@ -413,9 +420,14 @@ impl<'d> Session<'d> {
     /// # Errors
     /// Under `femtorun-4.1`, where the document has an output in no sequence or in several.
     pub fn read(&mut self) -> Result<Reading, Violation> {
-        let before = self.contract.clone();
+        // A read that fails takes nothing.
+        for (output, violation) in &self.untold {
+            if self.produced[*output].is_some() && self.contract.is_ready(*output) {
+                return Err(violation.clone());
+            }
+        }
         let outputs = self.contract.read()?;
-        self.take(&outputs, before)
+        self.reading(&outputs)
     }
 
     /// Reads what is ready of one sequence, as the firmware library does.
@@ -423,9 +435,8 @@ impl<'d> Session<'d> {
     /// # Errors
     /// As [`read`](Session::read); an unknown id.
     pub fn read_sequence(&mut self, id: usize) -> Result<Reading, Violation> {
-        let before = self.contract.clone();
         let outputs = self.contract.read_sequence(self.sequence(id)?)?;
-        self.take(&outputs, before)
+        self.reading(&outputs)
     }
 
     /// Reads one mailbox.
@@ -443,14 +454,13 @@ impl<'d> Session<'d> {
                 "expected the mailbox of an output, found {mailbox}"
             ))
         })?;
-        let before = self.contract.clone();
         if !self.contract.read_output(output) {
             return Err(Violation::sequence(format!(
                 "expected a result in mailbox {mailbox} ({}), found none",
                 self.document.outputs[output].key
             )));
         }
-        self.take(&[output], before)
+        self.reading(&[output])
     }
 
     /// Takes the reply of a device: it must carry exactly the outputs that are ready.
@@ -458,7 +468,6 @@ impl<'d> Session<'d> {
     /// # Errors
     /// As [`read`](Session::read); a reply that cannot be decoded, or carries other outputs.
     pub fn receive(&mut self, words: &[u64]) -> Result<Reading, Violation> {
-        let before = self.contract.clone();
         let expected = self.contract.read()?;
         let decoded = wire::decode(self.document, Side::Output, words)?;
         let names = |outputs: &[usize]| {
@@ -483,16 +492,7 @@ impl<'d> Session<'d> {
         for (output, values) in decoded {
             self.produced[output] = Some(values);
         }
-        self.take(&expected, before)
-    }
-
-    /// The values of outputs that were read. Where they cannot be told, nothing was read.
-    fn take(&mut self, outputs: &[usize], before: Contract<'d>) -> Result<Reading, Violation> {
-        let reading = self.reading(outputs);
-        if reading.is_err() {
-            self.contract = before;
-        }
-        reading
+        self.reading(&expected)
     }
 
     fn reading(&self, outputs: &[usize]) -> Result<Reading, Violation> {
