@@ -63,13 +63,28 @@ impl Value {
         })
     }
 
+    /// Refuses a dimension that is not there, as of a matrix that is none.
+    fn has(&self, axis: usize) -> Result<(), String> {
+        let rank = self.shape().len();
+        if axis < rank {
+            return Ok(());
+        }
+        Err(format!(
+            "expected an array of at least {} dimensions, found one of {rank}",
+            axis + 1
+        ))
+    }
+
     /// Dimensions in another order.
     pub(super) fn transposed(&self, order: &[usize]) -> Result<Value, String> {
+        order.iter().try_for_each(|axis| self.has(*axis))?;
         self.viewed(|dims| (order.iter().map(|d| dims[*d]).collect(), 0))
     }
 
     /// A dimension of one element more.
     pub(super) fn unsqueezed(&self, axis: usize) -> Result<Value, String> {
+        axis.checked_sub(1)
+            .map_or(Ok(()), |before| self.has(before))?;
         self.viewed(|dims| {
             let mut dims = dims.to_vec();
             dims.insert(axis, (1, 0));
@@ -79,6 +94,7 @@ impl Value {
 
     /// Without a dimension of one element.
     pub(super) fn squeezed(&self, axis: usize) -> Result<Value, String> {
+        self.has(axis)?;
         self.viewed(|dims| {
             let mut dims = dims.to_vec();
             dims.remove(axis);
@@ -94,6 +110,7 @@ impl Value {
         count: i64,
         step: i64,
     ) -> Result<Value, String> {
+        self.has(axis)?;
         self.viewed(|dims| {
             let mut dims = dims.to_vec();
             let (_, stride) = dims[axis];

@@ -313,6 +313,15 @@ fn what_is_not_supported_is_said_with_its_node() {
         refused.0,
         ["the node `found` (NonZero): the operation is not supported"]
     );
+    // The transpose of a vector, which is no matrix.
+    let gemm = Node::new("Gemm", "node", &["input", "input"]).number("transB", 1);
+    let refused = read(&alone(&[4], &gemm).bytes(), &Shapes::new(), &|_| None).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("at least 2 dimensions, found one of 1"),
+        "{refused}"
+    );
     let graph = alone(&[1, 0, 4], &Node::new("Relu", "node", &["input"]));
     let refused = read(&graph.bytes(), &Shapes::new(), &|_| None).unwrap_err();
     assert!(
