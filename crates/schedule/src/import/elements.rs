@@ -176,6 +176,12 @@ impl Reader<'_> {
                 } => {
                     scale_weights(weight, *columns, &factors)?;
                     let before = bias.as_ref().map(|bias| bias.values.clone()).transpose()?;
+                    if let Some(own) = before.as_ref().filter(|own| own.len() != factors.len()) {
+                        return Err(format!(
+                            "expected a bias for each of {count} channels, found {}",
+                            own.len()
+                        ));
+                    }
                     let sum = |(at, factor): (usize, &f64)| {
                         let own = before.as_ref().map_or(0.0, |own| own[at]);
                         own * factor + offsets[at]

@@ -21,20 +21,22 @@ pub(super) struct Clocks {
 impl Clocks {
     /// Clocks of nodes that are `sorted`: all of them, what comes before first.
     pub(super) fn new(plan: &Plan<'_>, predecessors: &Predecessors, sorted: &[u32]) -> Clocks {
-        let cores = plan.schedule.cores.len();
-        let chains = cores + 1;
         let nodes = plan.nodes();
         let mut places = vec![None; nodes];
-        for core in 0..cores {
-            let (first, end) = (plan.first_of_core[core], plan.first_of_core[core + 1]);
-            for index in first..end {
+        // A large mesh may have few cores that work: the others are no chains.
+        let cores = plan.first_of_core.windows(2).map(|ends| ends[0]..ends[1]);
+        let mut working = 0;
+        for workloads in cores.filter(|workloads| !workloads.is_empty()) {
+            for index in workloads.clone() {
                 places[plan.number(Node::Workload(index)) as usize] =
-                    Some((core as u32, index - first));
+                    Some((working, index - workloads.start));
             }
+            working += 1;
         }
         for (place, node) in plan.dram_queue.iter().enumerate() {
-            places[plan.number(*node) as usize] = Some((cores as u32, place as u32));
+            places[plan.number(*node) as usize] = Some((working, place as u32));
         }
+        let chains = working as usize + 1;
         let mut clocks = Clocks {
             chains,
             places,
