@@ -3,18 +3,17 @@
 use crate::capability::{Contracts, Planned};
 use crate::failure::{Failure, FailureKind};
 use crate::foreign;
-use crate::machine;
+use crate::machine::{self, Guesses};
 use crate::options::Options;
 use crate::rules;
 use crate::target::{Document, Lowered, Package, Parts, Picture, Source, Target, describe};
 use crate::targets::{self, TARGETS};
-use chipless_model::{Finding, Limits, Place};
+use chipless_model::{Finding, Limits, Place, Program};
 use chipless_report::TimedBy;
 use chipless_report::findings::Drivable;
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::path::Path;
-use std::sync::OnceLock;
 
 /// An open file. Documents borrow from it.
 pub struct File<'f> {
@@ -92,6 +91,11 @@ pub fn recognize(name: &str, bytes: &[u8]) -> Option<&'static dyn Target> {
         let extension = Path::new(name).extension()?.to_str()?;
         targets.find(|target| target.extensions().contains(&extension))
     })
+}
+
+/// Whether a file is an ONNX model, which no compiler has seen.
+pub fn is_onnx(name: &str, bytes: &[u8]) -> bool {
+    foreign::is_onnx(bytes) && recognize(name, bytes).is_none()
 }
 
 /// What a file is that should have been a network or a text, and what to do about it; `None` where it may be a damaged one.
@@ -193,7 +197,6 @@ impl<'f> File<'f> {
             document,
             name: self.name(),
             options: self.source.options,
-            guessed: OnceLock::new(),
         })
     }
 
@@ -212,8 +215,6 @@ pub struct OpenDocument<'d> {
     document: Box<dyn Document + 'd>,
     name: &'d str,
     options: &'d Options,
-    /// Tasks of the program whose costs nobody knows, once it was made.
-    guessed: OnceLock<usize>,
 }
 
 impl<'d> Deref for OpenDocument<'d> {
@@ -285,9 +286,23 @@ impl OpenDocument<'_> {
         Ok(is_own.then_some(estimate))
     }
 
-    /// Tasks of the program that was [made](OpenDocument::lower) whose costs nobody knows, as the machine file says.
-    pub fn guessed_tasks(&self) -> usize {
-        self.guessed.get().copied().unwrap_or_default()
+    /// Tasks of the program whose costs nobody knows, as the machine file says.
+    ///
+    /// # Errors
+    /// A machine file that cannot be used.
+    pub fn guessed_tasks(&self, program: &Program<'_>) -> Result<usize, Failure> {
+        Ok(self.guesses(program)?.tasks)
+    }
+
+    fn guesses(&self, program: &Program<'_>) -> Result<Guesses, Failure> {
+        let own = self.document.own_machine();
+        let Some((own, changes)) = own.filter(|(own, _)| machine::has_guesses(own)) else {
+            return Ok(Guesses::default());
+        };
+        let (_, documented) = self.options.base_machine(own, changes.as_slice())?;
+        machine::guesses(program, &documented, || {
+            self.options.machine_text(own, changes.as_slice())
+        })
     }
 
     /// The contract of the file (an `IOSpec`): its own, or that of its program.
@@ -326,13 +341,8 @@ impl OpenDocument<'_> {
             let finding = rules::TASKS.at(Place::file(), text);
             return Err(Failure::program(vec![finding]));
         }
-        if let Some((own, changes)) = self.document.own_machine() {
-            let (_, documented) = self.options.base_machine(own, changes.as_slice())?;
-            let machine = self.options.machine_text(own, changes.as_slice())?;
-            let guesses = machine::guesses(&lowered.program, &documented, &machine);
-            self.guessed.get_or_init(|| guesses.tasks);
-            lowered.notes.extend(guesses.notes);
-        }
+        let guesses = self.guesses(&lowered.program)?;
+        lowered.notes.extend(guesses.notes);
         Ok(lowered)
     }
 

@@ -85,7 +85,7 @@ pub(crate) fn is_graph_text(bytes: &[u8]) -> bool {
 }
 
 /// A `ModelProto`: its version, then its producer, its operator sets or its graph (onnx.proto3: fields 1, 2, 7, 8).
-fn is_onnx(bytes: &[u8]) -> bool {
+pub(crate) fn is_onnx(bytes: &[u8]) -> bool {
     matches!(bytes, [0x08, version, tag, ..] if (1..64).contains(version) && [0x12, 0x3a, 0x42].contains(tag))
 }
 

@@ -72,7 +72,9 @@ pub use chipless_npu as npu;
 pub use chipless_sim::Verified;
 pub use chipless_spu as spu;
 pub use failure::{Failure, FailureKind};
-pub use file::{Checked, File, OpenDocument, check, check_as, kind_of, open, open_as, recognize};
+pub use file::{
+    Checked, File, OpenDocument, check, check_as, is_onnx, kind_of, open, open_as, recognize,
+};
 pub use kept::{KeptDocument, KeptProgram, KeptSession, Ran};
 pub use machine::{
     Better, Completed, Figure, Leniency, OF_MESHES, completed, figures, nearest, unknown,

@@ -10,7 +10,7 @@ mod completed;
 mod guesses;
 
 pub use completed::{Completed, Leniency, completed, nearest, unknown};
-pub(crate) use guesses::guesses;
+pub(crate) use guesses::{Guesses, guesses, has_guesses};
 
 use crate::failure::Failure;
 use crate::targets::TARGETS;

@@ -297,7 +297,7 @@ pub(crate) fn execute<'a>(
     Ok(Done {
         facts: document.facts(program, &timeline)?,
         timed_by: document.timed_by()?,
-        guessed_tasks: document.guessed_tasks(),
+        guessed_tasks: document.guessed_tasks(program)?,
         estimate_ns: document.estimate_ns()?,
         is_timed: order == Order::Timed,
         findings,
@@ -319,7 +319,7 @@ pub(crate) fn time(
     Ok(Done {
         facts: document.facts(verified.program(), &timeline)?,
         timed_by: document.timed_by()?,
-        guessed_tasks: document.guessed_tasks(),
+        guessed_tasks: document.guessed_tasks(verified.program())?,
         estimate_ns: document.estimate_ns()?,
         is_timed: true,
         timeline,

@@ -336,6 +336,16 @@ impl<'a> Program<'a> {
         all.filter(|demand| demand.bytes > 0)
     }
 
+    /// How many times its bytes a transfer counts as in time, rounded down: 1 where it counts as they are; `None` where it moves none.
+    pub fn times_counted(&self, task: TaskId) -> Option<u64> {
+        let moved = self.demands(task).iter().map(|demand| demand.bytes).max()?;
+        let counted = self
+            .counted_demands(task)
+            .map(|demand| demand.bytes)
+            .max()?;
+        counted.checked_div(moved)
+    }
+
     /// What people call a task: `dpu0[3]`.
     pub fn task_name(&self, task: TaskId) -> String {
         let t = &self.tasks[task];

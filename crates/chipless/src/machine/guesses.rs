@@ -1,6 +1,7 @@
 //! Costs that nobody knows: a figure of the machine file whose source begins with `guess: ` holds their place, and the rest of the source says why.
 
 use super::{Figure, figures};
+use crate::failure::Failure;
 use chipless_model::{Program, Time, count};
 use std::collections::BTreeMap;
 
@@ -15,8 +16,17 @@ pub(crate) struct Guesses {
     pub(crate) tasks: usize,
 }
 
-/// `documented` is the machine file with its comments, `machine` what runs use: a cost that somebody has set is no guess.
-pub(crate) fn guesses(program: &Program<'_>, documented: &str, machine: &str) -> Guesses {
+/// Whether a machine file that comes with Chipless has any.
+pub(crate) fn has_guesses(own: &str) -> bool {
+    own.contains(MARK)
+}
+
+/// `documented` is the machine file with its comments, `used` makes what runs use of it: a cost that somebody has set is no guess.
+pub(crate) fn guesses(
+    program: &Program<'_>,
+    documented: &str,
+    used: impl FnOnce() -> Result<String, Failure>,
+) -> Result<Guesses, Failure> {
     // Each run comes here: the whole file is read where somebody changed it, and nothing of it where no mark counts.
     let marked = marked(documented);
     let counts = |name: &str| {
@@ -24,9 +34,10 @@ pub(crate) fn guesses(program: &Program<'_>, documented: &str, machine: &str) ->
         keys.any(|key| key.split('.').any(|part| part == name))
     };
     if !marked.names.iter().any(|name| counts(name)) {
-        return Guesses::default();
+        return Ok(Guesses::default());
     }
-    let changed = (machine != documented).then(|| figures(machine));
+    let used = used()?;
+    let changed = (used != documented).then(|| figures(&used));
     let mut costs: BTreeMap<String, Vec<Figure>> = BTreeMap::new();
     for figure in figures(&marked.text) {
         if figure.source.starts_with(MARK)
@@ -62,7 +73,7 @@ pub(crate) fn guesses(program: &Program<'_>, documented: &str, machine: &str) ->
             last.key, last.unit
         ));
     }
-    guesses
+    Ok(guesses)
 }
 
 /// What of a machine file has the mark.

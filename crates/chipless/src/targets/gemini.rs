@@ -472,7 +472,11 @@ impl Document for Opened<'_> {
                     .to_owned(),
                 format!("{as_it_is} --objective delay --seconds 60"),
             ),
-            _ => (
+            None => (
+                "No parameter of the machine alone makes it much faster. A longer search may".to_owned(),
+                format!("{as_it_is} --objective delay --seconds 60"),
+            ),
+            Some(_) => (
                 "Of the machine's parameters, the cores help most. A longer search shares the work better".to_owned(),
                 format!("{as_it_is} --objective delay --seconds 60"),
             ),

@@ -379,13 +379,9 @@ const MOST_NAMELESS: usize = 20;
 
 /// What to say of transfers that take much longer than their bytes: elements of less than a byte count as numbers of 16 bits.
 fn narrow_note(program: &Program<'_>) -> Option<String> {
-    let times = |task: TaskId| {
-        let moved = program.demands(task).first()?.bytes;
-        let counted = program.counted_demands(task).next()?.bytes;
-        counted.checked_div(moved)
-    };
     let tasks = program.tasks.indices();
-    let longer: Vec<u64> = tasks.filter_map(times).filter(|times| *times > 1).collect();
+    let times = tasks.filter_map(|task| program.times_counted(task));
+    let longer: Vec<u64> = times.filter(|times| *times > 1).collect();
     let most = longer.iter().max()?;
     Some(format!(
         "{} of elements of less than a byte (sparsity maps, 4-bit weights) are timed as up to {most} times their bytes, as in the compiler's estimates: \

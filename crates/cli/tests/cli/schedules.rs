@@ -643,3 +643,28 @@ fn a_schedule_says_which_latency_counts_and_how_it_goes_on() {
         "{cycles}: {out}"
     );
 }
+
+/// Names in a network are shown, not obeyed; and what begins like one is not read as one.
+#[test]
+fn names_of_networks_are_inert() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("hostile.onnx");
+    let bytes = std::fs::read(crate::support::root().join(NETWORK)).unwrap();
+    let (name, code) = (b"input", b"\x1b[31m");
+    let mut hostile = bytes.clone();
+    for at in 0..=bytes.len() - name.len() {
+        if bytes[at..].starts_with(name) {
+            hostile[at..at + name.len()].copy_from_slice(code);
+        }
+    }
+    std::fs::write(&path, &hostile).unwrap();
+    let said = done(&["info", path.to_str().unwrap()]);
+    assert!(
+        said.contains("[31m") && !said.contains('\u{1b}'),
+        "{said:?}"
+    );
+    let cut = directory.path().join("cut.onnx");
+    std::fs::write(&cut, &bytes[..40]).unwrap();
+    let (code, _, _) = run(&["info", cut.to_str().unwrap()]);
+    assert_eq!(code, 2);
+}

@@ -15,8 +15,8 @@ impl Difference {
     /// The difference in lines.
     pub fn text(&self, a: &str, b: &str, paint: Paint) -> String {
         let mut out = String::new();
-        let machines = self.time.iter().map(|time| time.machine.len()).sum();
-        let title = match (self.equal, machines) {
+        let figures = self.time.iter().map(|time| time.machine.len()).sum();
+        let title = match (self.equal, figures) {
             (false, _) => "different",
             (true, 0) => "the same",
             (true, 1..) => "the same, on two machines",

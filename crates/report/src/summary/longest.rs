@@ -169,17 +169,9 @@ impl<'r> Run<'r, '_> {
             name if name == alike.operation => name.to_owned(),
             name => format!("{} {name}", alike.operation),
         };
-        let program = self.program;
-        let counted = program
-            .counted_demands(alike.first)
-            .map(|demand| demand.bytes);
-        let moved = program
-            .demands(alike.first)
-            .iter()
-            .map(|demand| demand.bytes);
-        let (counted, moved) = (counted.max().unwrap_or(0), moved.max().unwrap_or(0));
-        if moved > 0 && counted / moved > 1 {
-            let _ = write!(text, ", timed as {} times its bytes", counted / moved);
+        let times = self.program.times_counted(alike.first);
+        if let Some(times) = times.filter(|times| *times > 1) {
+            let _ = write!(text, ", timed as {times} times its bytes");
         }
         text
     }

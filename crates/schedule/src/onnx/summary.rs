@@ -1,7 +1,7 @@
 //! An ONNX file at a glance.
 
 use super::{Refused, decoded, proto};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// What goes into a network or comes out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,13 +46,13 @@ pub fn summary(bytes: &[u8]) -> Result<Summary, Refused> {
         .map(|(name, count)| (name.to_owned(), count))
         .collect();
     operators.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let constants: Vec<&Option<String>> = graph.initializer.iter().map(|t| &t.name).collect();
+    let constants: HashSet<&Option<String>> = graph.initializer.iter().map(|t| &t.name).collect();
     let inputs = graph.input.iter();
     Ok(Summary {
         name: graph.name.clone().unwrap_or_default(),
         version,
         inputs: inputs
-            .filter(|input| !constants.contains(&&input.name))
+            .filter(|input| !constants.contains(&input.name))
             .map(tensor)
             .collect(),
         outputs: graph.output.iter().map(tensor).collect(),

@@ -322,6 +322,24 @@ fn what_is_not_supported_is_said_with_its_node() {
             .contains("at least 2 dimensions, found one of 1"),
         "{refused}"
     );
+    // A bias of no elements, into which a constant factor would go.
+    let mut graph = Graph::default();
+    graph.input_of(&[1, 2, 3, 3]);
+    let (weight, bias) = (
+        graph.floats(&[2, 2, 1, 1], &[1.0; 4]),
+        graph.floats(&[0], &[]),
+    );
+    let factor = graph.floats(&[1], &[2.0]);
+    graph.add(&Node::new("Conv", "conv", &["input", &weight, &bias]));
+    graph.add(&Node::new("Mul", "node", &["conv", &factor]));
+    graph.output("node");
+    let refused = read(&graph.bytes(), &Shapes::new(), &|_| None).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("a bias for each of 2 channels, found 0"),
+        "{refused}"
+    );
     let graph = alone(&[1, 0, 4], &Node::new("Relu", "node", &["input"]));
     let refused = read(&graph.bytes(), &Shapes::new(), &|_| None).unwrap_err();
     assert!(

@@ -1,5 +1,6 @@
 //! What `info` says of a network that no compiler has seen.
 
+use chipless_report::{clean, widest};
 use chipless_schedule::onnx::{self, Summary, Tensor};
 use std::fmt::Write;
 
@@ -8,31 +9,33 @@ const SHOWN: usize = 12;
 
 /// An ONNX model at a glance, with the command that schedules it; nothing of another file.
 pub(crate) fn network(path: &str, bytes: &[u8]) -> Option<String> {
-    // A `ModelProto` begins with its version.
-    let is_likely = bytes.first() == Some(&0x08) && chipless::recognize(path, bytes).is_none();
-    let found = onnx::summary(bytes).ok().filter(|_| is_likely)?;
+    if !chipless::is_onnx(path, bytes) {
+        return None;
+    }
+    let found = onnx::summary(bytes).ok()?;
     let size = bytes.len() as f64 / 1e6;
     let mut text = format!(
         "{path}: ONNX model, {size:.1} MB, not compiled\n  name   {}\n  opset  {}\n",
-        found.name, found.version
+        clean(&found.name),
+        found.version
     );
     for (title, tensors) in [("inputs", &found.inputs), ("outputs", &found.outputs)] {
         let _ = writeln!(text, "\n{title}");
-        let width = tensors.iter().map(|tensor| tensor.name.len()).max();
+        let width = widest(tensors.iter().map(|tensor| &*tensor.name));
         for Tensor {
             name,
             element,
             shape,
         } in tensors
         {
-            let width = width.unwrap_or(0);
-            let _ = writeln!(text, "  {name:width$}  {element}  {}", shape.join("×"));
+            let (name, shape) = (clean(name), shape.join("×"));
+            let _ = writeln!(text, "  {name:width$}  {element}  {}", clean(&shape));
         }
     }
     let nodes: usize = found.operators.iter().map(|(_, count)| count).sum();
     let shown = found.operators.iter().take(SHOWN);
     let shown: Vec<String> = shown
-        .map(|(name, count)| format!("{count} {name}"))
+        .map(|(name, count)| format!("{count} {}", clean(name)))
         .collect();
     let more = found.operators.len().saturating_sub(SHOWN);
     let more = if more > 0 {
@@ -65,7 +68,7 @@ fn next(path: &str, found: &Summary) -> String {
             });
             format!(
                 " --shape {}={}",
-                input.name,
+                clean(&input.name),
                 shape.collect::<Vec<_>>().join(",")
             )
         })

@@ -8,7 +8,7 @@ use crate::yaml::{self, Node, Span, Value};
 use chipless_model::{Finding, suggest};
 use std::collections::{HashMap, HashSet};
 
-/// Fields of inputs and outputs, and of what quantises them.
+/// Fields of inputs and outputs, and of what quantises them; those that must be there come first.
 pub(super) const VECTOR_FIELDS: [&str; 11] = [
     "type",
     "varname",
@@ -22,20 +22,11 @@ pub(super) const VECTOR_FIELDS: [&str; 11] = [
     "core_id",
     "pc",
 ];
+const VECTOR_REQUIRED: usize = 5;
 const QUANTIZATION_FIELDS: [&str; 2] = ["scale", "zero_pt"];
-/// Fields that may be missing.
-const OPTIONAL_FIELDS: [&str; 8] = [
-    "comments",
-    "quantization",
-    "mailbox_id",
-    "length_64b_words",
-    "core_id",
-    "pc",
-    "scale",
-    "zero_pt",
-];
-/// Fields of sequences.
+/// Fields of sequences, likewise.
 pub(super) const SEQUENCE_FIELDS: [&str; 4] = ["type", "inputs", "outputs", "comments"];
+const SEQUENCE_REQUIRED: usize = 3;
 /// Elements of the compiler's unit of padding.
 const PENCIL: i64 = 8;
 
@@ -250,25 +241,25 @@ impl Linter<'_> {
     fn fields(&mut self) {
         for section in SECTIONS {
             let of_vectors = !section.ends_with("sequences");
-            let known: &[&str] = if of_vectors {
-                &VECTOR_FIELDS
+            let (known, required): (&[&str], usize) = if of_vectors {
+                (&VECTOR_FIELDS, VECTOR_REQUIRED)
             } else {
-                &SEQUENCE_FIELDS
+                (&SEQUENCE_FIELDS, SEQUENCE_REQUIRED)
             };
             let Some(Value::Map(objects)) = self.document.root.get(section).map(|node| &node.value)
             else {
                 continue;
             };
             for (name, object) in objects {
-                self.unknown(name, object, known);
+                self.unknown(name, object, known, required);
                 if let Some(quantization) = object.get("quantization").filter(|_| of_vectors) {
-                    self.unknown(name, quantization, &QUANTIZATION_FIELDS);
+                    self.unknown(name, quantization, &QUANTIZATION_FIELDS, 0);
                 }
             }
         }
     }
 
-    fn unknown(&mut self, name: &Node, object: &Node, known: &[&str]) {
+    fn unknown(&mut self, name: &Node, object: &Node, known: &[&str], required: usize) {
         let Value::Map(fields) = &object.value else {
             return;
         };
@@ -283,10 +274,8 @@ impl Linter<'_> {
                 yaml::shortened(&owner)
             );
             // One that must be there is missed where it is looked for.
-            let lacking = known
-                .iter()
-                .copied()
-                .filter(|known| OPTIONAL_FIELDS.contains(known) && object.get(known).is_none());
+            let optional = known.iter().skip(required).copied();
+            let lacking = optional.filter(|known| object.get(known).is_none());
             match suggest::closest(&found, lacking) {
                 Some(meant) => {
                     let message = format!("{message}; did you mean \"{meant}\"?");
