@@ -298,7 +298,11 @@ impl Tiles<'_, '_, '_, '_> {
         let written = self.written.entry(tile).or_default();
         let (pattern, swizzle) = tensor;
         if runs(pattern) <= RUNS {
-            each_range(tensor, |bytes| written.put(&bytes, state));
+            if swizzle.is_off() && are_units(pattern) && pattern.fits(address::CMX_REACH) {
+                written.put_units(pattern, state);
+            } else {
+                each_range(tensor, |bytes| written.put(&bytes, state));
+            }
         } else {
             let bound = |at: i128| at.clamp(0, i128::from(address::CMX_REACH)) as u64;
             let extent = pattern.extent();
@@ -313,6 +317,13 @@ type Tensor<'p> = (&'p Pattern, Swizzle);
 
 fn runs(pattern: &Pattern) -> u64 {
     pattern.bytes().unwrap_or(u64::MAX) / pattern.run.max(1)
+}
+
+/// Whether a pattern is made of whole units.
+fn are_units(pattern: &Pattern) -> bool {
+    let are = |bytes: u64| bytes.is_multiple_of(UNIT);
+    let mut strides = pattern.loops.iter().map(|l| l.stride.unsigned_abs());
+    are(pattern.offset) && are(pattern.run) && strides.all(are)
 }
 
 /// Where the runs of a tensor stand, if they are not too many and lie in a tile.
@@ -384,6 +395,25 @@ impl Written {
         }
     }
 
+    /// Notes a pattern of whole units that lies in the tile. Most outputs are slices of the channels of a tensor, thousands of short runs at
+    /// one distance.
+    fn put_units(&mut self, pattern: &Pattern, state: u8) {
+        let Some((inner, outer)) = pattern.loops.split_first() else {
+            return self.put(&(pattern.offset..pattern.offset + pattern.run), state);
+        };
+        let rows = Pattern::new(pattern.offset, pattern.run, outer.iter().copied());
+        let (units, step) = ((pattern.run / UNIT) as usize, inner.stride / UNIT as i64);
+        for row in rows.runs() {
+            let mut at = (row / UNIT) as i64;
+            for _ in 0..inner.count {
+                for unit in &mut self.0[at as usize..at as usize + units] {
+                    *unit = state;
+                }
+                at += step;
+            }
+        }
+    }
+
     /// Whether all units of a range have this state, or have none: most do.
     fn is_readable(&self, bytes: &Range<u64>, state: u8) -> bool {
         let is_one = |other: &u8| *other == state || *other == NONE;
@@ -439,6 +469,18 @@ mod tests {
             each_range(tensor, |bytes| ranges.extend(bytes));
             each_run(tensor, |bytes| each.extend(bytes));
             prop_assert_eq!(ranges, each);
+        }
+
+        #[test]
+        fn patterns_of_whole_units_are_noted_run_by_run(offset in 0u64..40, run in 0u64..5, loops in prop::collection::vec((0u64..5, -2i64..9), 0..3)) {
+            let unit = UNIT as i64;
+            let loops = loops.into_iter().map(|(count, stride)| chipless_model::Loop { count, stride: stride * unit });
+            let pattern = Pattern::new((200 + offset) * UNIT, run * UNIT, loops);
+            prop_assert!(are_units(&pattern) && pattern.fits(address::CMX_REACH));
+            let (mut units, mut each) = (Written::default(), Written::default());
+            units.put_units(&pattern, 3);
+            each_run((&pattern, Swizzle::OFF), |bytes| each.put(&bytes, 3));
+            prop_assert_eq!(units.0, each.0);
         }
 
         /// Against a state for each unit, of which one that is written in part has none.
