@@ -3,12 +3,12 @@
 use crate::capability::{Contracts, Planned};
 use crate::failure::{Failure, FailureKind};
 use crate::foreign;
-use crate::machine::{self, Guesses};
+use crate::machine::{self, Guess};
 use crate::options::Options;
 use crate::rules;
 use crate::target::{Document, Lowered, Package, Parts, Picture, Source, Target, describe};
 use crate::targets::{self, TARGETS};
-use chipless_model::{Finding, Limits, Place, Program};
+use chipless_model::{Finding, Limits, Place, Program, TaskId};
 use chipless_report::TimedBy;
 use chipless_report::findings::Drivable;
 use std::collections::BTreeSet;
@@ -290,14 +290,15 @@ impl OpenDocument<'_> {
     ///
     /// # Errors
     /// A machine file that cannot be used.
-    pub fn guessed_tasks(&self, program: &Program<'_>) -> Result<usize, Failure> {
-        Ok(self.guesses(program)?.tasks)
+    pub fn guessed_tasks(&self, program: &Program<'_>) -> Result<Vec<TaskId>, Failure> {
+        let guesses = self.guesses(program)?.into_iter();
+        Ok(guesses.flat_map(|guess| guess.tasks).collect())
     }
 
-    fn guesses(&self, program: &Program<'_>) -> Result<Guesses, Failure> {
+    fn guesses(&self, program: &Program<'_>) -> Result<Vec<Guess>, Failure> {
         let own = self.document.own_machine();
         let Some((own, changes)) = own.filter(|(own, _)| machine::has_guesses(own)) else {
-            return Ok(Guesses::default());
+            return Ok(Vec::new());
         };
         let (_, documented) = self.options.base_machine(own, changes.as_slice())?;
         machine::guesses(program, &documented, || {
@@ -342,7 +343,8 @@ impl OpenDocument<'_> {
             return Err(Failure::program(vec![finding]));
         }
         let guesses = self.guesses(&lowered.program)?;
-        lowered.notes.extend(guesses.notes);
+        let notes = guesses.into_iter().map(|guess| guess.note);
+        lowered.notes.extend(notes);
         Ok(lowered)
     }
 

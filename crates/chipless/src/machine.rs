@@ -10,7 +10,7 @@ mod completed;
 mod guesses;
 
 pub use completed::{Completed, Leniency, completed, nearest, unknown};
-pub(crate) use guesses::{Guesses, guesses, has_guesses};
+pub(crate) use guesses::{Guess, guesses, has_guesses};
 
 use crate::failure::Failure;
 use crate::targets::TARGETS;
@@ -214,8 +214,7 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
                     "`{key}` is a key of the mesh file; a run takes it from there, and --set changes it as `{own}`"
                 )));
             }
-            let known = self::figures(text);
-            let hint = suggest::hint(key, known.iter().map(|f| &*f.key));
+            let hint = hint(&self::figures(text), key);
             return Err(misused(format!(
                 "expected a parameter of the machine (`chipless machine` lists them), found \"{key}\"{hint}"
             )));
@@ -235,6 +234,35 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
         };
     }
     Ok(machine.to_string())
+}
+
+/// Words that people use, and what names of parameters have in their place.
+const WORDS: [(&str, &str); 2] = [("bandwidth", "bytes_per_second"), ("frequency", "clock")];
+/// Parameters that are offered for a word.
+const OFFERED: usize = 8;
+
+/// What somebody who wrote a key that no parameter has may have meant: the parameters of that section, or with that word in their names, or the one
+/// that is spelt alike.
+fn hint(known: &[Figure], key: &str) -> String {
+    let word = WORDS.iter().find(|(word, _)| *word == key);
+    let word = word.map_or(key, |(_, own)| *own);
+    // Runs do not use those of the device.
+    let known = || {
+        known
+            .iter()
+            .map(|figure| &*figure.key)
+            .filter(|key| !is_figure(key))
+    };
+    let is_meant = |known: &&str| {
+        let mut parts = known.split('.');
+        parts.any(|part| part == word || part.ends_with(word))
+    };
+    let offered: Vec<&str> = known().filter(is_meant).take(OFFERED).collect();
+    match &offered[..] {
+        [] => suggest::hint(key, known()),
+        [only] => format!("; did you mean \"{only}\"?"),
+        several => format!("; did you mean one of {}?", several.join(", ")),
+    }
 }
 
 /// Keys of the mesh files of `schedule`, and what a run has in their place: as `chipless_schedule::emit::replay_machine` makes a machine of a mesh.
@@ -307,6 +335,14 @@ pub(crate) fn section(text: &str, name: &str) -> Option<Vec<String>> {
         Some(format!("{figure}={}", value(&machine, key)?))
     };
     Some(keys.iter().filter_map(change).collect())
+}
+
+/// Whether a machine file has a section, by its text: each run asks, and to read the file takes longer than some of them.
+pub(crate) fn has_section(text: &str, name: &str) -> bool {
+    let mut heads = text
+        .lines()
+        .filter_map(|line| line.strip_prefix('[')?.strip_prefix(name));
+    heads.any(|rest| rest.starts_with(['.', ']']))
 }
 
 /// A number with a unit, in the unit that the machine file gives for the figure. A whole number stays one where the figure `is_whole`.

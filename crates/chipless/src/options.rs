@@ -436,6 +436,13 @@ impl Options {
         };
         let name = self.machine.as_ref().map(|of| of.name.clone());
         let calibration = self.value(CALIBRATION.name).filter(|n| *n != OWN_FIGURES);
+        let OptionKind::Choice(known) = CALIBRATION.kind else {
+            unreachable!("a calibration is one of several")
+        };
+        let others = known.iter().map(|(name, _)| *name);
+        let others =
+            others.filter(|name| calibration.is_none() && machine::has_section(&text, name));
+        let other_calibrations = others.map(str::to_owned).collect();
         let defaulted = match (&self.machine, &named) {
             (None, Some(_)) => completed(&text, own).defaulted,
             _ => BTreeSet::new(),
@@ -445,6 +452,7 @@ impl Options {
             file: named,
             set: self.values("set").map(str::to_owned).collect(),
             calibration: calibration.map(str::to_owned),
+            other_calibrations,
             // Runs do not use those of the device.
             defaulted: defaulted
                 .into_iter()

@@ -223,7 +223,7 @@ pub(crate) struct Done {
     pub(crate) timeline: Timeline,
     pub(crate) timed_by: Option<TimedBy>,
     /// Tasks whose costs nobody knows.
-    pub(crate) guessed_tasks: usize,
+    pub(crate) guessed: Vec<TaskId>,
     /// The compiler's own estimate for the same machine.
     pub(crate) estimate_ns: Option<f64>,
     pub(crate) is_timed: bool,
@@ -297,7 +297,7 @@ pub(crate) fn execute<'a>(
     Ok(Done {
         facts: document.facts(program, &timeline)?,
         timed_by: document.timed_by()?,
-        guessed_tasks: document.guessed_tasks(program)?,
+        guessed: document.guessed_tasks(program)?,
         estimate_ns: document.estimate_ns()?,
         is_timed: order == Order::Timed,
         findings,
@@ -319,7 +319,7 @@ pub(crate) fn time(
     Ok(Done {
         facts: document.facts(verified.program(), &timeline)?,
         timed_by: document.timed_by()?,
-        guessed_tasks: document.guessed_tasks(verified.program())?,
+        guessed: document.guessed_tasks(verified.program())?,
         estimate_ns: document.estimate_ns()?,
         is_timed: true,
         timeline,
@@ -447,7 +447,7 @@ impl Done {
             program,
             timeline: &self.timeline,
             timed_by: self.timed_by.clone(),
-            guessed_tasks: self.guessed_tasks,
+            guessed: self.guessed.clone(),
             estimate_ns: self.estimate_ns,
             is_timed: self.is_timed,
             outputs: outputs.collect(),

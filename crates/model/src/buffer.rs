@@ -51,6 +51,8 @@ pub enum Role {
     Constant,
     /// Kept from run to run.
     State,
+    /// What the program measures of itself, for whoever profiles it: the host reads it after a run, and it is no output.
+    Profile,
     /// Undefined until written.
     Scratch,
 }
@@ -63,8 +65,14 @@ impl Role {
             Role::Output => "output",
             Role::Constant => "constant",
             Role::State => "state",
+            Role::Profile => "profile",
             Role::Scratch => "scratch",
         }
+    }
+
+    /// Whether somebody reads what a program leaves there at its end.
+    pub const fn outlives_run(self) -> bool {
+        matches!(self, Role::Output | Role::State | Role::Profile)
     }
 }
 

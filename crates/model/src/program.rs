@@ -12,7 +12,7 @@ use crate::sync::{Configuration, Signal, Sync, Wait};
 use crate::text::Text;
 use crate::time::Time;
 use index_vec::IndexVec;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A compiled program. See the [crate docs](crate) for what it means, and [`Builder`](crate::Builder) for how to make one.
@@ -66,6 +66,8 @@ pub struct Program<'a> {
     pub tensors: Option<Tensors>,
     /// Keys of the figures of its machine that its times rest on, as the machine file names them; empty where the target does not say.
     pub figures: BTreeSet<String>,
+    /// Tasks by the cost that they take, where the machine file has a table of costs by operation.
+    pub costs: BTreeMap<String, Vec<TaskId>>,
     /// From when on tasks may start: what the machine takes before the first.
     pub start: Time,
     /// When the program reports that it is done; `None`: when all tasks are.

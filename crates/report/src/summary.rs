@@ -15,7 +15,7 @@ use crate::style::{Paint, bytes, clean, count, quantity, shape, share};
 use crate::timed_by::TimedBy;
 use crate::transfers::transfers;
 use crate::why::{self, ModelNode, Ranked, WhatIf};
-use chipless_model::{Finding, Node, Port, Program, Time};
+use chipless_model::{Finding, Node, Port, Program, TaskId, Time};
 use chipless_sim::{State, Timeline};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub struct Run<'r, 'a> {
     /// The machine that it was timed by, where its target has one.
     pub timed_by: Option<TimedBy>,
     /// Tasks whose costs nobody knows: notes say which.
-    pub guessed_tasks: usize,
+    pub guessed: Vec<TaskId>,
     /// The compiler's own estimate in nanoseconds, where the file carries one for this machine.
     pub estimate_ns: Option<f64>,
     /// Whether the times mean something: in a random order they do not, and the text leaves them out.
@@ -92,14 +92,30 @@ pub struct Output {
     pub statistics: Statistics,
 }
 
-/// What no task of the critical path covers: before the first task, between two of them, after the last.
-const NO_TASK: &str = "no task";
+/// As printed, a part of the critical path that no task covers; `None` for engines.
+fn no_task(part: &str) -> Option<&'static str> {
+    match part {
+        why::START => Some(why::START),
+        why::BETWEEN => Some("no task"),
+        _ => None,
+    }
+}
 
 impl Run<'_, '_> {
     /// Bytes that all transfers moved: each completed task counts its largest demand, since a transfer that crosses
     /// several links moves its bytes once.
     pub fn moved_bytes(&self) -> u64 {
         moved_bytes(self.program, self.timeline)
+    }
+
+    /// Time of the critical path that rests on costs which nobody knows.
+    fn guessed_ns(&self) -> f64 {
+        let rows = self
+            .guessed
+            .iter()
+            .filter_map(|task| self.attribution.row(*task));
+        let critical = rows.filter(|row| row.critical);
+        critical.map(|row| (row.end - row.start).ns()).sum()
     }
 
     /// What the values of the run showed, as `check` shows its findings.
@@ -138,16 +154,23 @@ impl Run<'_, '_> {
         if let Some(by) = self.timed_by.as_ref().filter(|_| self.is_timed) {
             let estimate = self.estimate_ns.map(Time::from_ns);
             let estimate = estimate.map(|time| format!("; the compiler's own estimate: {time}"));
-            let guessed = match self.guessed_tasks {
-                0 => String::new(),
-                1 => "; the cost of 1 task is a guess (see notes)".to_owned(),
-                tasks => format!("; the costs of {tasks} tasks are guesses (see notes)"),
+            let host = match program.start {
+                Time::ZERO => "host not included".to_owned(),
+                start => format!("{start} of the host included (inference.start)"),
             };
-            let text = format!(
-                "timed by {by}; host not included{}{guessed}",
-                estimate.unwrap_or_default()
-            );
-            let _ = writeln!(out, "  {}", paint.dim(clean(&text)));
+            let guessed = if self.guessed.is_empty() {
+                String::new()
+            } else {
+                let part = share(Time::from_ns(self.guessed_ns()), timeline.end);
+                format!(
+                    "; {} of the critical path is a guess (see notes)",
+                    part.trim()
+                )
+            };
+            let rests = format!("{host}{}{guessed}", estimate.unwrap_or_default());
+            for line in [format!("timed by {by}"), rests] {
+                let _ = writeln!(out, "  {}", paint.dim(clean(&line)));
+            }
         }
         self.outputs_text(&mut out, paint);
         let compared = self.compared.as_deref();
@@ -321,11 +344,17 @@ impl Run<'_, '_> {
         let _ = writeln!(out, "\n{title}  {}", paint.dim(tasks));
         let least = self.least();
         self.engines_text(out, &critical);
-        let mut parts = critical.by_engine.iter();
-        let between = parts.find(|part| part.engine == why::BETWEEN && part.ns >= least);
-        let between = between.map(|part| (format!("({NO_TASK})"), Time::from_ns(part.ns)));
+        let parts = critical.by_engine.iter().filter(|part| part.ns >= least);
+        let no_task: Vec<(String, Time)> = parts
+            .filter_map(|part| {
+                Some((
+                    format!("({})", no_task(&part.engine)?),
+                    Time::from_ns(part.ns),
+                ))
+            })
+            .collect();
         let queues = critical.by_queue.iter().map(|row| row.queue);
-        let names = widest(queues.chain(between.iter().map(|(name, _)| &**name)));
+        let names = widest(queues.chain(no_task.iter().map(|(name, _)| &**name)));
         let room = width.saturating_sub(names + 26).max(OPERATIONS);
         for row in critical.by_queue.iter().take(longest::LONGEST) {
             let time = Time::from_ns(row.ns);
@@ -338,7 +367,7 @@ impl Run<'_, '_> {
             );
             let _ = writeln!(out, "{}", line.trim_end());
         }
-        if let Some((name, time)) = between {
+        for (name, time) in no_task {
             let part = share(time, self.timeline.end);
             let _ = writeln!(out, "  {name:names$}  {time:>9}  {part:>7}");
         }
@@ -357,7 +386,7 @@ impl Run<'_, '_> {
 
     /// The sum of each kind of engine, where several queues are of one: the path changes between them.
     fn engines_text(&self, out: &mut String, critical: &why::Critical<'_>) {
-        let is_engine = |part: &&why::EngineTime| part.engine != why::BETWEEN;
+        let is_engine = |part: &&why::EngineTime| no_task(&part.engine).is_none();
         let engines = critical.by_engine.iter();
         if engines.clone().filter(is_engine).count() >= critical.by_queue.len() {
             return;
@@ -365,10 +394,7 @@ impl Run<'_, '_> {
         let least = self.least();
         let parts = engines.filter(|part| part.ns >= least).map(|part| {
             let part_of_run = share(Time::from_ns(part.ns), self.timeline.end);
-            let engine = match &*part.engine {
-                why::BETWEEN => NO_TASK,
-                engine => engine,
-            };
+            let engine = no_task(&part.engine).unwrap_or(&part.engine);
             format!("{engine} {part_of_run}")
         });
         let parts: Vec<String> = parts.take(longest::LONGEST).collect();
@@ -464,9 +490,9 @@ impl Run<'_, '_> {
         }
         if let Some(best) = further.first() {
             let text = format!(
-                "{} would save at most {:.1} % each: --json has them",
+                "{}, each at most {}: --json has them",
                 count(further.len(), "further parameter"),
-                saved(best.gain)
+                why::speed(best.gain)
             );
             let _ = writeln!(out, "  {}", paint.dim(text));
         }
@@ -502,11 +528,6 @@ fn was(change: &str, value: &str) -> String {
         "" if key.ends_with("bytes_per_second") => quantity(number, "bytes/s"),
         unit => quantity(number, unit),
     }
-}
-
-/// Part of the time, in percent, that a gain saves.
-fn saved(gain: f64) -> f64 {
-    (1.0 - 1.0 / gain) * 100.0
 }
 
 /// Share of its servers' time that a queue was busy.

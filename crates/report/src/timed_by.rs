@@ -19,17 +19,20 @@ pub struct TimedBy {
     /// The calibration whose figures count, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibration: Option<String>,
+    /// The calibrations that the machine has besides, where none was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_calibrations: Vec<String>,
     /// Parameters that the file lacks; their values are the built-in ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub defaulted: Vec<String>,
 }
 
-/// `NPU4, built in (--machine gives another)`, or `mesh.json with dram.efficiency=0.9`.
+/// `NPU4 (--machine gives another)`, or `mesh.json with dram.efficiency=0.9`.
 impl fmt::Display for TimedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
             Some(file) => f.write_str(file)?,
-            None => write!(f, "{}, built in (--machine gives another)", self.name)?,
+            None => write!(f, "{} (--machine gives another)", self.name)?,
         }
         match &*self.defaulted {
             [] => {}
@@ -38,6 +41,13 @@ impl fmt::Display for TimedBy {
         }
         if let Some(calibration) = &self.calibration {
             write!(f, ", calibration {calibration}")?;
+        }
+        if !self.other_calibrations.is_empty() {
+            let others = self.other_calibrations.join(", ");
+            write!(
+                f,
+                " by its compiler's figures (--calibration {others}: by measured ones)"
+            )?;
         }
         match &*self.set {
             [] => Ok(()),
@@ -58,9 +68,16 @@ mod tests {
             file: None,
             set: vec![],
             calibration: None,
+            other_calibrations: vec![],
             defaulted: vec![],
         };
-        assert_eq!(by.to_string(), "NPU4, built in (--machine gives another)");
+        assert_eq!(by.to_string(), "NPU4 (--machine gives another)");
+        by.other_calibrations = vec!["silicon".into()];
+        assert_eq!(
+            by.to_string(),
+            "NPU4 (--machine gives another) by its compiler's figures (--calibration silicon: by measured ones)"
+        );
+        by.other_calibrations.clear();
         by.file = Some("mine.toml".into());
         by.set = vec!["dma.latency=500".into()];
         by.calibration = Some("silicon".into());

@@ -13,6 +13,8 @@ use std::cmp::Reverse;
 pub enum Carries {
     /// Results for the host.
     Output,
+    /// What the program measures of itself, for the host.
+    Profiling,
     /// What the host gives.
     Input,
     /// What is kept from run to run.
@@ -36,6 +38,7 @@ impl Carries {
     pub const fn name(self) -> &'static str {
         match self {
             Carries::Output => "output",
+            Carries::Profiling => "profiling",
             Carries::Input => "input",
             Carries::State => "state",
             Carries::Weights => "weights",
@@ -51,6 +54,7 @@ impl Carries {
     pub const fn meaning(self) -> &'static str {
         match self {
             Carries::Output => "to the host",
+            Carries::Profiling => "the program's own measurements, to the host",
             Carries::Input => "from the host",
             Carries::State => "kept from run to run",
             Carries::Weights => "and tables, constants of any kind",
@@ -86,6 +90,7 @@ impl Carries {
         });
         Some(match (read, written) {
             (_, Some(Role::Output)) => Carries::Output,
+            (_, Some(Role::Profile)) => Carries::Profiling,
             (Some(Role::Input), _) => Carries::Input,
             (Some(Role::State), _) | (_, Some(Role::State)) => Carries::State,
             (Some(Role::Constant), _) => Carries::Weights,

@@ -41,8 +41,10 @@ impl fmt::Display for ModelNode<'_> {
     }
 }
 
-/// What is of the run and of none of its tasks: the start of an inference, waits for signals that take their time.
+/// What is of the run and of none of its tasks: waits for signals that take their time.
 pub const BETWEEN: &str = "between tasks";
+/// What the machine takes before the first task.
+pub const START: &str = "start of the inference";
 
 /// The critical path.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -52,7 +54,8 @@ pub struct Critical<'r> {
     pub tasks: Names<'r>,
     /// Its parts by queue, the longest first.
     pub by_queue: Vec<QueueTime<'r>>,
-    /// Its parts by kind of engine, the longest first: queues that differ in numbers alone are one. What no task of the path covers is `between tasks`.
+    /// Its parts by kind of engine, the longest first: queues that differ in numbers alone are one. What no task of the path covers is `start of the inference`
+    /// before the first of the program and `between tasks` otherwise.
     pub by_engine: Vec<EngineTime>,
 }
 
@@ -206,7 +209,8 @@ pub struct Ranked {
 /// Tasks that belong to no layer, by the part of the run that they are in.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Outside {
-    /// `start-up` before the first task of a layer, `drain` after the last, `between layers` otherwise.
+    /// `profiling` where the program measures itself; else `start-up` before the first task of a layer, `drain` after the last, `between layers`
+    /// otherwise.
     pub part: &'static str,
     /// Its tasks that ran.
     pub tasks: usize,
@@ -228,7 +232,7 @@ pub fn outside(program: &Program<'_>, attribution: &Attribution) -> Vec<Outside>
     ) else {
         return Vec::new();
     };
-    let mut parts = ["start-up", "between layers", "drain"].map(|part| Outside {
+    let mut parts = ["start-up", "between layers", "drain", "profiling"].map(|part| Outside {
         part,
         tasks: 0,
         busy_ns: 0.0,
@@ -239,6 +243,7 @@ pub fn outside(program: &Program<'_>, attribution: &Attribution) -> Vec<Outside>
             continue;
         }
         let part = match row.start {
+            _ if Carries::of(program, row.task) == Some(Carries::Profiling) => 3,
             start if start < first => 0,
             start if start >= last => 2,
             _ => 1,
@@ -344,9 +349,11 @@ fn by_engine(program: &Program<'_>, sums: &IndexVec<QueueId, Time>, end: Time) -
         .iter_enumerated()
         .map(|(queue, sum)| (engines.name(&program.queues[queue].name), *sum));
     let covered = sums.iter().fold(Time::ZERO, |all, sum| all + *sum);
-    let between = (BETWEEN.to_owned(), end.saturating_sub(covered));
+    let start = program.start.min(end);
+    let between = end.saturating_sub(covered).saturating_sub(start);
+    let no_task = [(START, start), (BETWEEN, between)].map(|(part, time)| (part.to_owned(), time));
     let mut engines: Vec<(String, Time)> = Vec::new();
-    for (engine, time) in of_queues.chain([between]) {
+    for (engine, time) in of_queues.chain(no_task) {
         match engines.iter_mut().find(|(known, _)| *known == engine) {
             Some((_, known)) => *known += time,
             None => engines.push((engine, time)),

@@ -50,7 +50,13 @@ pub enum Order {
     Timed,
     /// One that this seed gives: tasks that can start or complete do so at random instants, and the times of the timeline mean nothing.
     Random(u64),
+    /// One in which this task starts as late as its waits, and those of all others, let it: what nothing orders before others comes after them. The
+    /// times of the timeline mean nothing.
+    Late(TaskId),
 }
+
+/// Longer than any program runs.
+const FOREVER: Time = Time(1 << 60);
 
 /// A span of any magnitude, so that in a random order some tasks overtake many others.
 fn delay(random: &mut SplitMix64) -> Time {
@@ -115,6 +121,8 @@ pub(crate) struct Engine<'p, 'a> {
     /// Server of a running task; demands that it still waits for, NONE where it waits for the outside.
     running: IndexVec<TaskId, (u32, u32)>,
     random: Option<SplitMix64>,
+    /// The task that starts as late as it can.
+    late: Option<TaskId>,
 }
 
 impl<'p, 'a> Engine<'p, 'a> {
@@ -201,8 +209,12 @@ impl<'p, 'a> Engine<'p, 'a> {
             reads_signal: program.signals.iter().any(|s| s.moment == Moment::Read),
             running: IndexVec::from_vec(vec![(NONE, 0); tasks]),
             random: match order {
-                Order::Timed => None,
+                Order::Timed | Order::Late(_) => None,
                 Order::Random(seed) => Some(SplitMix64(seed)),
+            },
+            late: match order {
+                Order::Late(task) => Some(task),
+                Order::Timed | Order::Random(_) => None,
             },
         }
     }
@@ -448,7 +460,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         self.look(server, task, woken_by, on)
     }
 
-    /// Starts a task if it can: at once, or some time later in a random order.
+    /// Starts a task if it can: at once, or some time later in an order that is not the timed one.
     fn look(
         &mut self,
         server: u32,
@@ -458,6 +470,13 @@ impl<'p, 'a> Engine<'p, 'a> {
     ) -> Result<(), Stop> {
         if let Some(random) = &mut self.random {
             let at = on.stage.now + delay(random);
+            on.stage.push(at, self.number, Event::Start(server));
+            return Ok(());
+        }
+        if self.late == Some(task) {
+            // Whoever wakes it later finds it due.
+            self.late = None;
+            let at = on.stage.now + FOREVER;
             on.stage.push(at, self.number, Event::Start(server));
             return Ok(());
         }

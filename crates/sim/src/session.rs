@@ -114,7 +114,7 @@ impl<'p, 'a> Session<'p, 'a> {
                     .map_err(fault)
             });
         match &mut self.order {
-            Order::Timed => self.effects = Some(effects),
+            Order::Timed | Order::Late(_) => self.effects = Some(effects),
             Order::Random(seed) => *seed = seed.wrapping_add(1),
         }
         done

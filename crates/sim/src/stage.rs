@@ -13,7 +13,7 @@ pub(crate) enum Event {
     Begin(TaskId),
     /// Departures from a resource.
     Resource(ResourceId),
-    /// A server looks whether it can start its task; only in random orders.
+    /// A server looks whether it can start its task; only in orders that are not the timed one.
     Start(u32),
 }
 

@@ -311,7 +311,7 @@ impl Memory<'_, '_, '_> {
             .map(|index| accesses.entry(index))
             .filter(|e| e.direction == Direction::Write)
             .map(|e| accesses.footprint_of(e))
-            .find(|f| matches!(program.buffers[f.buffer].role, Role::Output | Role::State));
+            .find(|f| program.buffers[f.buffer].role.outlives_run());
         let queue = program.tasks[task].queue;
         let completion = program.completion.map(|c| &program.configurations[c]);
         let place = completion.map(|c| c.place.clone()).unwrap_or_default();

@@ -487,6 +487,7 @@ fn race(program: &mut Program<'_>, finding: &Finding, before: &Before) -> Option
     for (giver, taker) in orders {
         let changes = after(program, &raises, giver, taker);
         if let Some(best) = tried(program, finding, before, [changes]) {
+            let best = least(program, finding, before, &raises, best);
             found.push((Some(giver), best));
         }
     }
@@ -516,6 +517,32 @@ fn race(program: &mut Program<'_>, finding: &Finding, before: &Before) -> Option
         errors: best.errors,
         edit: Some(best.edit),
     })
+}
+
+/// The same with the least value of the counter that leaves no error either: a task that waits for more loses time.
+fn least(
+    program: &mut Program<'_>,
+    finding: &Finding,
+    before: &Before,
+    raises: &[Raise],
+    best: Tried,
+) -> Tried {
+    let Edit::Wait(taker, sync, value) = best.edit else {
+        return best;
+    };
+    if !best.is_best() {
+        return best;
+    }
+    let less = raises
+        .iter()
+        .filter(|raise| raise.sync == sync && raise.value < value);
+    let changes: Vec<Change> = less
+        .filter_map(|raise| wait(program, taker, raise))
+        .collect();
+    match tried(program, finding, before, [changes]) {
+        Some(less) if less.is_best() => less,
+        _ => best,
+    }
 }
 
 /// What a change that was tried leads to.

@@ -2,18 +2,19 @@
 
 use super::{Figure, figures};
 use crate::failure::Failure;
-use chipless_model::{Program, Time, count};
-use std::collections::BTreeMap;
+use chipless_model::{Program, TaskId, Time, count};
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 const MARK: &str = "guess: ";
 
-/// What of a program's times rests on costs that nobody knows.
-#[derive(Default)]
-pub(crate) struct Guesses {
-    /// A sentence for each cost.
-    pub(crate) notes: Vec<String>,
-    /// Tasks of operations that such a cost is named after.
-    pub(crate) tasks: usize,
+/// A cost that nobody knows, of which times of a program are made.
+pub(crate) struct Guess {
+    /// The tasks that take it, if the target says which.
+    pub(crate) tasks: Vec<TaskId>,
+    /// A sentence.
+    pub(crate) note: String,
 }
 
 /// Whether a machine file that comes with Chipless has any.
@@ -26,7 +27,7 @@ pub(crate) fn guesses(
     program: &Program<'_>,
     documented: &str,
     used: impl FnOnce() -> Result<String, Failure>,
-) -> Result<Guesses, Failure> {
+) -> Result<Vec<Guess>, Failure> {
     // Each run comes here: the whole file is read where somebody changed it, and nothing of it where no mark counts.
     let marked = marked(documented);
     let counts = |name: &str| {
@@ -34,7 +35,7 @@ pub(crate) fn guesses(
         keys.any(|key| key.split('.').any(|part| part == name))
     };
     if !marked.names.iter().any(|name| counts(name)) {
-        return Ok(Guesses::default());
+        return Ok(Vec::new());
     }
     let used = used()?;
     let changed = (used != documented).then(|| figures(&used));
@@ -56,7 +57,7 @@ pub(crate) fn guesses(
         };
         parts.iter().any(is_used) && !parts.iter().any(is_set)
     });
-    let mut guesses = Guesses::default();
+    let mut guesses = Vec::new();
     for (cost, parts) in costs {
         let Some((last, why)) = parts
             .last()
@@ -65,14 +66,21 @@ pub(crate) fn guesses(
             continue;
         };
         let why = why.split_once(". ").map_or(why, |(first, _)| first);
-        let (tasks, said) = timed(program, &cost)
-            .unwrap_or_else(|| (0, format!("some tasks take what {cost} says")));
-        guesses.tasks += tasks;
-        guesses.notes.push(format!(
-            "{said}, which is a guess: {why} (--set {}=VALUE, in {})",
-            last.key, last.unit
-        ));
+        let tasks = program.costs.get(&cost).cloned().unwrap_or_default();
+        let said = match took(program, &tasks) {
+            Some((_, said)) => said,
+            None => format!("some tasks take what {cost} says"),
+        };
+        guesses.push(Guess {
+            note: format!(
+                "{said}, which is a guess: {why} (--set {}=VALUE, in {})",
+                last.key, last.unit
+            ),
+            tasks,
+        });
     }
+    let total = |guess: &Guess| took(program, &guess.tasks).map(|(total, _)| total);
+    guesses.sort_by_key(|guess| Reverse(total(guess)));
     Ok(guesses)
 }
 
@@ -106,19 +114,32 @@ fn marked(documented: &str) -> Marked<'_> {
     marked
 }
 
-/// How many tasks have the operation that a cost is named after, and what each takes; `None` where it has no such name.
-fn timed(program: &Program<'_>, cost: &str) -> Option<(usize, String)> {
-    let operation = cost.rsplit('.').next().unwrap_or(cost);
-    let tasks = program.tasks.indices();
-    let own = tasks.filter(|task| program.kernel(*task).operation() == operation);
-    let times: Vec<Time> = own.map(|task| program.tasks[task].fixed).collect();
-    let task = format!("{operation} task");
+/// What tasks take in all, and what each takes; `None` of no tasks.
+fn took(program: &Program<'_>, tasks: &[TaskId]) -> Option<(Time, String)> {
+    let times: Vec<Time> = tasks
+        .iter()
+        .map(|task| program.tasks[*task].fixed)
+        .collect();
+    let operations: BTreeSet<Cow<'_, str>> = tasks
+        .iter()
+        .map(|task| program.kernel(*task).operation())
+        .collect();
+    let operations: Vec<&str> = operations.iter().map(|name| &**name).collect();
     let (least, most) = (times.iter().min()?, times.iter().max()?);
+    let task = match *operations {
+        [operation] => format!("{operation} task"),
+        _ => "task".to_owned(),
+    };
     let tasks = count(times.len(), &task);
     let said = match times.len() {
         1 => format!("{tasks} takes {least}"),
         _ if least == most => format!("{tasks} take {least} each"),
         _ => format!("{tasks} take {least} to {most}"),
     };
-    Some((times.len(), said))
+    let said = match *operations {
+        [_] => said,
+        _ => format!("{said} ({})", operations.join(", ")),
+    };
+    let total = times.iter().fold(Time::ZERO, |total, time| total + *time);
+    Some((total, said))
 }

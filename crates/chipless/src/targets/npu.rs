@@ -258,7 +258,9 @@ impl<'f> Opened<'f> {
         let own = self.document.platform();
         let (used, there) = (self.document.tiles(), machine.tiles);
         let tiles = if used > there {
-            format!(" The program uses {used} tiles, {name} has {there}: it could not run there.")
+            format!(
+                " The program uses {used} tiles, {name} has {there}: it could not run there (--what-if tiles={there} times it as if compiled for {there})."
+            )
         } else {
             String::new()
         };

@@ -28,9 +28,10 @@ pub(crate) struct Arguments {
     /// A program file of any target.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Queues, tasks or operations to list. Default: all.
+    /// Queues, tasks, operations or layers to list. Default: all.
     ///
-    /// Examples: `dpu0`, `dpu0[3]`, `'dpu*'`, `'dpu0[1..3]'` (both ends included), `conv` (tasks whose operation begins with that word). The parts of
+    /// Examples: `dpu0`, `dpu0[3]`, `'dpu*'`, `'dpu0[1..3]'` (both ends included), `conv` (tasks whose operation begins with that word), `Conv_44` (all
+    /// tasks of that layer, by the names of `run`). The parts of
     /// a queue's name before a dot may be left out where that leaves one queue: `pe[0]` for `sg00.pe[0]`.
     #[arg(value_name = "NAME")]
     tasks: Vec<String>,
@@ -94,11 +95,11 @@ fn list(
     program: &Program<'_>,
     beside: &Beside<'_>,
 ) -> Result<(), Failure> {
-    let selected = select(opened, program, &arguments.tasks)?;
     // A run tells which uses of the barriers the tasks meet, as far as it comes.
     let timeline =
         chipless_sim::run(&chipless_sim::Verified::assume(program), &mut TimingOnly).timeline;
     let lister = Lister::new(program, Some(&timeline), terminal::out());
+    let selected = select(opened, program, &lister, &arguments.tasks)?;
     let mut out = BufWriter::new(io::stdout().lock());
     match arguments.answer.format() {
         Format::Human => text(&mut out, program, &lister, &selected, beside),
@@ -215,17 +216,21 @@ fn json(
 fn select(
     opened: &Opened,
     program: &Program<'_>,
+    lister: &Lister<'_, '_>,
     names: &[String],
 ) -> Result<Vec<TaskId>, Failure> {
     let chosen = names
         .iter()
-        .map(|name| Chosen::of(opened, program, name))
+        .map(|name| Chosen::of(opened, program, lister, name))
         .collect::<Result<Vec<_>, _>>()?;
     let mut selected: Vec<TaskId> = program
         .tasks
         .iter_enumerated()
         .filter(|(id, task)| {
-            chosen.is_empty() || chosen.iter().any(|chosen| chosen.has(program, *id, task))
+            chosen.is_empty()
+                || chosen
+                    .iter()
+                    .any(|chosen| chosen.has(program, lister, *id, task))
         })
         .map(|(id, _)| id)
         .collect();
@@ -233,31 +238,49 @@ fn select(
     Ok(selected)
 }
 
+/// What names can be, where they have to be a task at last.
+const NAMES: &str = "a queue, an operation, a layer, or a task";
+
 /// The tasks of a name.
 enum Chosen<'n> {
     /// Of some queues, those with some numbers.
     Queues(Vec<QueueId>, RangeInclusive<u32>),
     /// Those whose operation begins with these words.
     Operation(&'n str),
+    /// Those of a layer.
+    Layer(&'n str),
 }
 
 impl<'n> Chosen<'n> {
-    fn has(&self, program: &Program<'_>, id: TaskId, task: &Task) -> bool {
+    fn has(&self, program: &Program<'_>, lister: &Lister<'_, '_>, id: TaskId, task: &Task) -> bool {
         match self {
             Chosen::Queues(queues, indices) => {
                 queues.contains(&task.queue) && indices.contains(&task.index)
             }
             Chosen::Operation(words) => begins(&program.kernel(id).operation(), words),
+            Chosen::Layer(name) => layer_of(lister, id) == Some(*name),
         }
     }
 
-    /// `queue`, `queue[n]` or `queue[a..b]`; `*` and `?` stand for any characters of a queue's name. Or the words that an operation begins with.
-    fn of(opened: &Opened, program: &Program<'_>, name: &'n str) -> Result<Chosen<'n>, Failure> {
+    /// `queue`, `queue[n]` or `queue[a..b]`; `*` and `?` stand for any characters of a queue's name. Or the words that an operation begins with, or
+    /// a layer.
+    fn of(
+        opened: &Opened,
+        program: &Program<'_>,
+        lister: &Lister<'_, '_>,
+        name: &'n str,
+    ) -> Result<Chosen<'n>, Failure> {
         let every = 0..=u32::MAX;
         if let Some(queue) = program.queue_named(name) {
             return Ok(Chosen::Queues(vec![queue], every));
         }
         let mut tasks = program.tasks.indices();
+        if tasks
+            .clone()
+            .any(|task| layer_of(lister, task) == Some(name))
+        {
+            return Ok(Chosen::Layer(name));
+        }
         if tasks.any(|task| begins(&program.kernel(task).operation(), name)) {
             return Ok(Chosen::Operation(name));
         }
@@ -268,7 +291,7 @@ impl<'n> Chosen<'n> {
         let is_pattern = |text: &str| text.contains(['*', '?']);
         let is_range = indexed.is_some() && name.contains("..");
         if !is_pattern(name) && !is_range {
-            let task = &program.tasks[task_named(opened, program, name)?];
+            let task = &program.tasks[task_named(opened, program, name, NAMES)?];
             return Ok(Chosen::Queues(vec![task.queue], task.index..=task.index));
         }
         let (queue, indices) = indexed.unwrap_or((name, every));
@@ -298,6 +321,11 @@ impl<'n> Chosen<'n> {
     }
 }
 
+/// The layer of a task, as `run` has it.
+fn layer_of<'l>(lister: &'l Lister<'_, '_>, task: TaskId) -> Option<&'l str> {
+    lister.layer(task).map(|(layer, _)| layer)
+}
+
 /// Whether an operation begins with these words, in whichever case.
 fn begins(operation: &str, words: &str) -> bool {
     let start = operation.get(..words.len());
@@ -315,11 +343,12 @@ fn range(text: &str) -> Option<RangeInclusive<u32>> {
     }
 }
 
-/// The task of a name that the user gave.
+/// The task of a name that the user gave, where that is what was `expected`: "a task".
 pub(super) fn task_named(
     opened: &Opened,
     program: &Program<'_>,
     name: &str,
+    expected: &str,
 ) -> Result<TaskId, Failure> {
     program.task_named(name).ok_or_else(|| {
         let queue = name.split('[').next().unwrap_or(name);
@@ -331,7 +360,7 @@ pub(super) fn task_named(
             let queues: Vec<&str> = program.queues.iter().map(|q| &*q.name).collect();
             let hint = suggest::hint(queue, queues.iter().copied());
             let example = queues.first().unwrap_or(&"dma");
-            format!("expected a queue or a task such as {example}[0], found \"{name}\"{hint}; the queues are {}", queues.join(", "))
+            format!("expected {expected} such as {example}[0], found \"{name}\"{hint}; the queues are {}", queues.join(", "))
         };
         Failure::misuse(&opened.path, text)
     })

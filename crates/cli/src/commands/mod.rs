@@ -11,6 +11,7 @@ pub(crate) mod full;
 pub(crate) mod full;
 pub(crate) mod info;
 pub(crate) mod list;
+mod order;
 mod page;
 pub(crate) mod report;
 pub(crate) mod retime;

@@ -171,6 +171,15 @@ impl Changes {
         changes.retain(|change| seen.insert(change.clone()));
         let machine = opened.with_document(options, |document| Ok(document.machine_text()?))?;
         let figures = machine.map_or_else(Vec::new, |text| chipless::figures(&text));
+        // A machine that was changed has lost its comments, and with them the units.
+        let own = opened.target().and_then(chipless::target);
+        let own = own.and_then(|target| target.machines().first());
+        let documented = own.map_or_else(Vec::new, |(_, text)| chipless::figures(text));
+        let unit = |key: &str| {
+            let mut all = documented.iter().chain(&figures);
+            all.find(|figure| figure.key == key)
+                .map_or("1", |figure| &*figure.unit)
+        };
         let mut runs = Vec::new();
         for change in &changes {
             let key = change.split('=').next().unwrap_or_default();
@@ -203,7 +212,7 @@ impl Changes {
             runs.extend(latency.map(|latency| WhatIf {
                 change: change.clone(),
                 how,
-                was: figure.map(|figure| match &*figure.unit {
+                was: figure.map(|figure| match unit(key) {
                     "1" => figure.value.clone(),
                     unit => format!("{} {unit}", figure.value),
                 }),

@@ -13,6 +13,7 @@ mod tables;
 
 use super::Opened;
 use super::list::task_named;
+use super::order::{Asked, ORDERS};
 use super::retime::Changes;
 use crate::failure::{Exit, Failure, Told};
 use crate::options::{InputOptions, TargetOptions};
@@ -112,12 +113,13 @@ pub(crate) struct Arguments {
     /// Number of compute threads. Default: one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// Task order: `timed`, or `random:SEED`.
+    /// Task order: `timed`, `random:SEED`, or `late:TASK`.
     ///
-    /// `timed` follows the simulated times; `random` picks any order that the program allows. A verified program gives the same outputs in all of
-    /// them.
-    #[arg(long, value_name = "timed|random:SEED", default_value = "timed", value_parser = order, conflicts_with = "timing_only")]
-    order: Order,
+    /// `timed` follows the simulated times; `random` picks any order that the program allows; `late` runs one task as late as the waits let it,
+    /// which shows a race of it: with --no-verify, give the one task of the race, then the other. A verified program gives the same outputs in all
+    /// orders.
+    #[arg(long, value_name = ORDERS, default_value = "timed", conflicts_with = "timing_only")]
+    order: Asked,
     /// Exit with 1 if the run takes more than this.
     ///
     /// `latency=TIME`, `peak.MEMORY=SIZE` or a percentage of it, `moved=SIZE`; separate several by commas. Example: --budget
@@ -139,16 +141,6 @@ fn grade(text: &str) -> Result<Grade, String> {
         .ok_or_else(|| "expected proven, documented, quoted or assumed".to_owned())
 }
 
-pub(super) fn order(text: &str) -> Result<Order, String> {
-    let seed = || text.strip_prefix("random:")?.parse().ok();
-    match text {
-        "timed" => Ok(Order::Timed),
-        _ => seed()
-            .map(Order::Random)
-            .ok_or_else(|| "expected `timed`, or `random:` and a whole number".to_owned()),
-    }
-}
-
 const EXAMPLES: &str = "\
 Examples:
   chipless run model.blob --input x=x.npy --output-dir out
@@ -160,6 +152,7 @@ Examples:
   chipless run model.blob --timing-only --budget latency=2ms   for CI: exit 1 if it takes more
   chipless run model.neff --input x=x.npy --compare expected   do outputs agree, and where not
   chipless run model.blob --order random:7   another order, the same outputs
+  chipless run model.neff --no-verify --order late:dve[1]   does the race show?
   chipless run plan.json --iospec iospec.yaml --input x=steps.npy
   chipless run model.pt --calibrate steps.json   what is clipped, and where
 
@@ -245,6 +238,7 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
             program: &lowered.program,
             notes: lowered.notes.clone(),
             attribution: OnceLock::new(),
+            order: arguments.order.of(&opened, &lowered.program)?,
             timing_only: arguments.timing_only || times_only.is_some(),
             started,
         }
@@ -322,6 +316,7 @@ struct Session<'s, 'p> {
     notes: Vec<String>,
     /// The run taken apart, once somebody asks.
     attribution: OnceLock<Attribution>,
+    order: Order,
     /// Whether nothing is computed: asked for, or all that can be done.
     timing_only: bool,
     started: Instant,
@@ -471,7 +466,7 @@ impl<'p> Session<'_, 'p> {
         };
         let Outcome { timeline, end } = chipless_sim::run_in(
             verified,
-            self.arguments.order,
+            self.order,
             &mut Functional::new(&mut storage)
                 .of(verified)
                 .observed_by(&mut observe),
@@ -552,7 +547,7 @@ impl<'p> Session<'_, 'p> {
         self.refuse_many_steps()?;
         let program = chipless_sim::Verified::assume(self.program);
         let mut session = chipless_sim::Session::new(&program, storage);
-        session.set_order(self.arguments.order);
+        session.set_order(self.order);
         let paths = steps.run(&self.opened.path, &mut session, contract, directory)?;
         let Outcome { timeline, end } = chipless_sim::run(
             &chipless_sim::Verified::assume(self.program),
@@ -608,7 +603,7 @@ impl<'p> Session<'_, 'p> {
         let driven = Driven::new(path, document, self.program, given)?;
         self.refuse_many_steps()?;
         let run = |mut runner: Runner<'_>| {
-            runner.set_order(self.arguments.order);
+            runner.set_order(self.order);
             driven.run(self.program, runner, directory)
         };
         let (writes, outputs) =
@@ -658,7 +653,7 @@ impl<'p> Session<'_, 'p> {
         self.arguments
             .dumps
             .iter()
-            .map(|name| task_named(self.opened, self.program, name))
+            .map(|name| task_named(self.opened, self.program, name, "a task"))
             .collect()
     }
 
@@ -671,13 +666,14 @@ impl<'p> Session<'_, 'p> {
         let warnings = self.document.findings().len();
         let mut notes = self.notes.clone();
         notes.extend(chipless::findings_note(&self.opened.path, warnings));
-        if let Order::Random(seed) = self.arguments.order {
-            notes.push(format!(
-                "tasks ran in a random order (seed {seed}): the times mean nothing"
-            ));
-        }
+        notes.extend(self.arguments.order.note());
         if self.arguments.no_verify {
-            notes.push("not verified (--no-verify)".to_owned());
+            let values = if self.timing_only {
+                ""
+            } else {
+                ": if `check` finds races, these values are those of one order; others (--order late:TASK) may give others"
+            };
+            notes.push(format!("not verified (--no-verify){values}"));
         }
         notes
     }

@@ -1,11 +1,12 @@
 //! Which layer a task belongs to: the one that its label names, or else the one that data flow gives it to.
 //!
 //! Compilers name the tasks that compute, and not always those that only bring something. A transfer without a name belongs to the layer that next
-//! reads what it brings (weights, descriptors, spilled activations), or else to the layer that wrote what it takes away (results).
+//! reads what it brings (weights, descriptors, spilled activations), or else to the layer that wrote what it takes away (results). What a
+//! program measures of itself belongs to none.
 
 use super::Row;
 use crate::extents::Extents;
-use chipless_model::{Direction, IndexVec, Program, TaskId};
+use chipless_model::{Direction, IndexVec, Program, Role, TaskId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -81,8 +82,11 @@ fn pass<'r>(
         program.buffers.iter().map(|_| Extents::default()).collect();
     for row in rows {
         let (mut mine, mut others) = (Vec::new(), Vec::new());
+        let mut is_profile = false;
         program.kernel(row.task).accesses(&mut |access| {
-            let extent = access.pattern.inside(program.buffers[access.buffer].size);
+            let buffer = &program.buffers[access.buffer];
+            is_profile |= access.direction == Direction::Write && buffer.role == Role::Profile;
+            let extent = access.pattern.inside(buffer.size);
             if extent.is_empty() {
                 return;
             }
@@ -93,6 +97,9 @@ fn pass<'r>(
             };
             side.push((access.buffer, extent));
         });
+        if is_profile {
+            continue;
+        }
         if layers[row.task].is_none() {
             let found = mine.iter().find_map(|(buffer, extent)| {
                 let mut cells = met[*buffer].meeting(extent.clone());

@@ -94,7 +94,7 @@ pub fn lives(program: &Program<'_>, timeline: &Timeline) -> Lives {
         }
     }
     for (buffer, cells) in cells.iter_enumerated() {
-        let stays = matches!(program.buffers[buffer].role, Role::Output | Role::State);
+        let stays = program.buffers[buffer].role.outlives_run();
         for (bytes, cell) in cells.iter() {
             let mut cell = *cell;
             if stays {

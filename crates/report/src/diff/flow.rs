@@ -69,7 +69,7 @@ impl Flow {
                 let role = program.buffers[buffer].role;
                 let outside = Maker::Outside(role, numbers[buffer]);
                 if access.direction == Direction::Write {
-                    if role == Role::Output || role == Role::State {
+                    if role.outlives_run() {
                         (outside, base, &access.pattern).hash(&mut given);
                     }
                     writes.push((buffer, base, parts));
@@ -154,7 +154,7 @@ impl Reads {
 
     /// Bytes that no task wrote. What the program never wrote and nobody gave means nothing; constants are compared by content.
     fn untouched(&mut self, role: Role, maker: Maker, bytes: Range<u64>, base: u64) {
-        if bytes.start < bytes.end && matches!(role, Role::Input | Role::State | Role::Output) {
+        if bytes.start < bytes.end && (role == Role::Input || role.outlives_run()) {
             self.push(maker, bytes.start, bytes, base);
         }
     }

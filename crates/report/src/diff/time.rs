@@ -3,7 +3,7 @@
 use super::Side;
 use crate::attribution::Attribution;
 use crate::info::value_text;
-use crate::why::Engines;
+use crate::why::{Engines, START};
 use chipless_model::Info;
 use chipless_model::{Program, TaskId};
 use rustc_hash::FxHashMap;
@@ -156,7 +156,18 @@ fn parts(side: Side<'_, '_>, engines: Option<&Engines<'_>>) -> FxHashMap<String,
     let Side { program, timeline } = side;
     let attribution = Attribution::of(program, timeline);
     let mut parts: FxHashMap<String, Part> = FxHashMap::default();
-    let mut at = 0.0;
+    let start = program.start.min(timeline.end).ns();
+    if start > 0.0 {
+        let part = Part {
+            whole: start,
+            work: start,
+            critical: 1,
+            tasks: 1,
+            busy: start,
+        };
+        parts.insert(START.to_owned(), part);
+    }
+    let mut at = start;
     let path: Vec<TaskId> = attribution.critical.clone();
     for (n, task) in path.iter().enumerate() {
         let Some(row) = attribution.row(*task) else {

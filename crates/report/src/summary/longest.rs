@@ -6,7 +6,7 @@ use crate::lanes::pieces;
 use crate::style::{Paint, clean, share};
 use crate::transfers::Carries;
 use crate::uses::Uses;
-use chipless_model::{IndexVec, Program, QueueId, SyncId, TaskId, Time};
+use chipless_model::{ConfigurationId, IndexVec, Program, QueueId, SyncId, TaskId, Time};
 use chipless_sim::State;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ use std::fmt::Write;
 /// Lines of each.
 pub(super) const LONGEST: usize = 8;
 /// Waits of engines that have less than one part in so many of the run on the critical path are not marked.
-const LEAST_ON_PATH: u64 = 20;
+const LEAST_ON_PATH: u64 = 100;
 /// Characters of a label at most.
 const LABEL: usize = 48;
 
@@ -48,12 +48,13 @@ impl Alike<'_> {
 struct Waited {
     queues: Vec<QueueId>,
     sync: SyncId,
+    /// Which use of it, where lists count them.
+    used: Option<ConfigurationId>,
     /// The mean of the queue's servers.
     total: Time,
     times: usize,
-    /// The longest of these waits, whose it is, and who ended it.
+    /// The longest of these waits, and who ended it.
     longest: Time,
-    waiter: TaskId,
     by: Option<TaskId>,
     /// Whether it costs time: a task of the critical path is among those that waited, on an engine that the path spends some time on.
     is_critical: bool,
@@ -114,12 +115,14 @@ impl<'r> Run<'r, '_> {
             return;
         }
         let marks: Vec<String> = longest.iter().map(Alike::mark).collect();
-        let counts = marks.iter().any(|mark| mark.len() > 1);
-        let note = if counts {
-            "estimated; * is on the critical path; 2*: two of those alike are"
-        } else {
-            "estimated; * is on the critical path"
-        };
+        let counted = longest.iter().zip(&marks).find(|(_, mark)| mark.len() > 1);
+        let counted = counted.map(|(alike, mark)| {
+            format!("; {mark}: {} of these {} are", alike.critical, alike.number)
+        });
+        let note = format!(
+            "estimated; * is on the critical path{}",
+            counted.unwrap_or_default()
+        );
         let mark_column = widest(marks.iter().map(String::as_str)).max(1);
         let (title, note) = (paint.strong("longest tasks"), paint.dim(note));
         let _ = writeln!(out, "\n{title}  {note}");
@@ -193,7 +196,10 @@ impl<'r> Run<'r, '_> {
         let Run {
             program, timeline, ..
         } = *self;
-        let mut waits: BTreeMap<(QueueId, SyncId), Waited> = BTreeMap::new();
+        // A barrier is used again and again, for other tasks each time.
+        let mut waits: BTreeMap<(QueueId, SyncId, Option<ConfigurationId>), Waited> =
+            BTreeMap::new();
+        let uses = (!program.configurations.is_empty()).then(|| Uses::of(program, Some(timeline)));
         let on_path = self.on_path();
         for (task, record) in timeline
             .tasks
@@ -205,24 +211,27 @@ impl<'r> Run<'r, '_> {
                 continue;
             };
             let queue = program.tasks[task].queue;
+            let used = uses
+                .as_ref()
+                .and_then(|uses| uses.wait(program, task, stall.sync));
             let none = || Waited {
                 queues: vec![queue],
                 sync: stall.sync,
+                used,
                 total: Time::ZERO,
                 times: 0,
                 longest: Time::ZERO,
-                waiter: task,
                 by: None,
                 is_critical: false,
             };
-            let waited = waits.entry((queue, stall.sync)).or_insert_with(none);
+            let waited = waits.entry((queue, stall.sync, used)).or_insert_with(none);
             waited.total += time;
             waited.times += 1;
             let row = self.attribution.row(task);
             waited.is_critical |= on_path[queue] && row.is_some_and(|row| row.critical);
             // Of equal ones the last.
             if time >= waited.longest {
-                (waited.longest, waited.waiter, waited.by) = (time, task, stall.by);
+                (waited.longest, waited.by) = (time, stall.by);
             }
         }
         // Units that work side by side wait side by side: the mean of them is a part of the run.
@@ -231,7 +240,10 @@ impl<'r> Run<'r, '_> {
             ..w
         };
         let mut waited: Vec<Waited> = waits.into_values().map(mean).collect();
-        let alike = |w: &Waited| (std::cmp::Reverse(w.total), w.sync, w.by, w.times, w.longest);
+        let alike = |w: &Waited| {
+            let (longer, what) = (std::cmp::Reverse(w.total), (w.sync, w.used));
+            (longer, what, w.by, w.times, w.longest)
+        };
         waited.sort_by_key(alike);
         waited.dedup_by(|next, kept| {
             let same = alike(next) == alike(kept);
@@ -255,7 +267,13 @@ impl<'r> Run<'r, '_> {
         if waited.is_empty() {
             return;
         }
-        let note = "estimated, of several units the mean; * is on the critical path, of an engine with 5 % of it";
+        let is_mean = waited.iter().any(|w| units(program, w.queues[0]) > 1);
+        let mean = if is_mean {
+            ", of several units the mean"
+        } else {
+            ""
+        };
+        let note = format!("estimated{mean}; * is on the critical path");
         let (title, note) = (paint.strong("longest waits"), paint.dim(note));
         let _ = writeln!(out, "\n{title}  {note}");
         let queues: Vec<String> = waited
@@ -273,7 +291,6 @@ impl<'r> Run<'r, '_> {
             .collect();
         let names = widest(queues.iter().map(String::as_str));
         let syncs = widest(waited.iter().map(|w| &*program.syncs[w.sync].name));
-        let uses = (!program.configurations.is_empty()).then(|| Uses::of(program, Some(timeline)));
         for (w, queues) in waited.iter().zip(&queues) {
             let sync = &program.syncs[w.sync].name;
             let _ = write!(
@@ -283,11 +300,9 @@ impl<'r> Run<'r, '_> {
                 w.total,
                 share(w.total, timeline.end)
             );
-            // A barrier is used again and again; lists count its uses.
-            let used = uses
-                .as_ref()
-                .and_then(|uses| uses.wait(program, w.waiter, w.sync));
-            let used = used.map(|used| format!(" (use {})", program.configurations[used].number));
+            let used = w
+                .used
+                .map(|used| format!(" (use {})", program.configurations[used].number));
             let used = used.unwrap_or_default();
             let detail = match (w.times, units(program, w.queues[0])) {
                 (0 | 1, _) => used,
@@ -300,6 +315,9 @@ impl<'r> Run<'r, '_> {
             out.push_str(&detail);
             if let Some(by) = w.by {
                 let _ = write!(out, "  signalled by {}", program.task_name(by));
+                if let Some(layer) = self.attribution.layer(program, by) {
+                    let _ = write!(out, " ({})", cut(&clean(layer), LABEL));
+                }
             }
             out.push('\n');
         }

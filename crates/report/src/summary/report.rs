@@ -28,7 +28,8 @@ impl Run<'_, '_> {
             target: program.target,
             latency_ns: timeline.end.ns(),
             timed_by: self.timed_by.as_ref(),
-            guessed_tasks: self.guessed_tasks,
+            guessed_tasks: self.guessed.len(),
+            guessed_ns: self.guessed_ns(),
             estimate_ns: self.estimate_ns,
             tasks: timeline.completed(),
             moved_bytes: self.moved_bytes(),
@@ -153,6 +154,8 @@ pub struct RunReport<'a> {
     pub timed_by: Option<&'a TimedBy>,
     /// Tasks whose costs nobody knows; `notes` say which, and what holds their place.
     pub guessed_tasks: usize,
+    /// Their time on the critical path.
+    pub guessed_ns: f64,
     /// The compiler's own estimate of the latency, where the file carries one for the machine that the run was timed by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate_ns: Option<f64>,

@@ -60,7 +60,7 @@ impl Run<'_, '_> {
         let rest = |line: &Line<'_>| {
             let units = match line.0[0].size {
                 0 | 1 => String::new(),
-                units => format!(" on {units} units, of which this is the mean"),
+                units => format!(", mean of {units} units"),
             };
             let time = Time(line.amount()).to_string();
             let head = format!("{:>5.1} %  {time:>9}", line.share() * 100.0);

@@ -1,7 +1,8 @@
 //! `chipless debug`
 
 use crate::commands::Opened;
-use crate::commands::run::{inputs, order, refusal, verify};
+use crate::commands::order::{Asked, ORDERS};
+use crate::commands::run::{inputs, refusal, verify};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::options::{InputOptions, TargetOptions};
@@ -9,7 +10,7 @@ use crate::policy::PolicyOptions;
 use chipless_debug::dap::{self, Launch};
 use chipless_debug::{Console, Debugger, Session, script, terminal};
 use chipless_model::Storage;
-use chipless_sim::{Order, Verified};
+use chipless_sim::Verified;
 use clap::{Args, Parser};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::mem::ManuallyDrop;
@@ -43,9 +44,9 @@ pub(crate) struct Arguments {
     dap_port: Option<u16>,
     #[command(flatten)]
     data: InputOptions,
-    /// Task order: `timed`, or `random:SEED`.
-    #[arg(long, value_name = "timed|random:SEED", default_value = "timed", value_parser = order)]
-    order: Order,
+    /// Task order: `timed`, `random:SEED`, or `late:TASK`, as for `run`.
+    #[arg(long, value_name = ORDERS, default_value = "timed")]
+    order: Asked,
     /// Debug a program even if `check` finds errors.
     #[arg(long)]
     no_verify: bool,
@@ -204,9 +205,10 @@ fn with_console<T: Send>(
             arguments.data.seed,
             &mut storage,
         )?;
+        let order = arguments.order.of(&opened, program)?;
         // On a thread of the pool: kernels fork from there, and need not wake the pool each time.
         rayon::scope(|_| {
-            let session = Session::new(&Verified::assume(program), arguments.order, storage);
+            let session = Session::new(&Verified::assume(program), order, storage);
             then(Console::new(Debugger::new(session)))
         })
     })

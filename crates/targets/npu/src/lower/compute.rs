@@ -254,6 +254,7 @@ impl<'i> Lowering<'_, 'i> {
         }
     }
 
+    /// What the kernel takes of the task that is made next.
     fn shave_time(&mut self, work: &Work) -> Time {
         let options = self.options;
         let machine = &options.machine;
@@ -286,8 +287,9 @@ impl<'i> Lowering<'_, 'i> {
             }
             Work::Maintenance(_) => return Time::ZERO,
         };
-        self.rests
-            .on_kernel(work, !std::ptr::eq(cost, &raw const machine.shave.default));
+        let task = self.build.program.tasks.next_idx();
+        let has_own_cost = !std::ptr::eq(cost, &raw const machine.shave.default);
+        self.rests.on_kernel(task, work, has_own_cost);
         let vector = machine.shave.vector.fitted / machine.shave.vector.bits;
         let bytes = cost.per_byte * written as f64 + cost.per_input_byte * read as f64;
         let microseconds = cost.fixed + bytes * vector;

@@ -25,6 +25,7 @@ impl Lowering<'_, '_> {
             }
             let role = match &*section.name {
                 name if name.starts_with("io.NetworkInput") => Role::Input,
+                name if name.starts_with("io.ProfilingOutput") => Role::Profile,
                 name if name.starts_with("io.") => Role::Output,
                 name if name.starts_with("buffer.DDR") => Role::Scratch,
                 _ if section.bytes.is_empty() => Role::Scratch,

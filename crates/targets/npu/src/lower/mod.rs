@@ -134,6 +134,7 @@ pub fn lower<'i>(
     lowering.counted();
     lowering.meant(&schedule);
     lowering.build.program.figures = lowering.figures();
+    lowering.build.program.costs = lowering.rests.take_costs();
     lowering.build.program.tensors = Some(tensors::of(
         &schedule,
         &lowering.ids,

@@ -2,15 +2,22 @@
 
 use super::Lowering;
 use crate::kernels::Work;
-use std::collections::BTreeSet;
+use chipless_model::TaskId;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Figures that took part.
 #[derive(Debug, Default)]
 pub(super) struct Rests {
     /// Keys, or sections of them.
     keys: BTreeSet<&'static str>,
-    /// Operations of SHAVE kernels that have costs of their own.
-    operations: BTreeSet<&'static str>,
+    /// Tasks of SHAVE kernels by the operation whose cost they take; those without a cost of their own take the default.
+    kernels: BTreeMap<Option<&'static str>, Vec<TaskId>>,
+}
+
+const DEFAULT: &str = "shave.default";
+
+fn cost_of(operation: &str) -> String {
+    format!("shave.operations.{operation}")
 }
 
 impl Rests {
@@ -18,18 +25,25 @@ impl Rests {
         self.keys.extend(keys);
     }
 
-    /// On what a SHAVE kernel costs.
-    pub(super) fn on_kernel(&mut self, work: &Work, has_own_cost: bool) {
+    /// On what the SHAVE kernel of a task costs.
+    pub(super) fn on_kernel(&mut self, task: TaskId, work: &Work, has_own_cost: bool) {
         if matches!(work, Work::Maintenance(_)) {
             return;
         }
         self.on(["clock.shave", "shave.reference_clock"]);
-        match work {
-            Work::Known(invocation) if has_own_cost => {
-                self.operations.insert(invocation.operation.name());
-            }
-            _ => self.on(["shave.default"]),
-        }
+        let own = match work {
+            Work::Known(invocation) if has_own_cost => Some(invocation.operation.name()),
+            _ => None,
+        };
+        self.kernels.entry(own).or_default().push(task);
+    }
+
+    /// Tasks by the key of the cost that they take.
+    pub(super) fn take_costs(&mut self) -> BTreeMap<String, Vec<TaskId>> {
+        let kernels = std::mem::take(&mut self.kernels).into_iter();
+        let keyed =
+            kernels.map(|(own, tasks)| (own.map_or_else(|| DEFAULT.to_owned(), cost_of), tasks));
+        keyed.collect()
     }
 }
 
@@ -46,16 +60,18 @@ impl Lowering<'_, '_> {
         for key in &self.rests.keys {
             if let Some(cost) = dpu.of(key) {
                 add(key, &cost.parts());
-            } else if *key == "shave.default" {
-                add(key, &shave.default.parts());
             } else if let Some((section, name)) = key.rsplit_once('.') {
                 add(section, &[(name, 1.0)]);
             }
         }
-        let mut per_byte = self.rests.keys.contains("shave.default") && shave.default.is_by_bytes();
-        for name in &self.rests.operations {
-            if let Some(cost) = shave.operations.get(*name) {
-                add(&format!("shave.operations.{name}"), &cost.parts());
+        let mut per_byte = false;
+        for own in self.rests.kernels.keys() {
+            let (key, cost) = match own {
+                Some(name) => (cost_of(name), shave.operations.get(*name)),
+                None => (DEFAULT.to_owned(), Some(&shave.default)),
+            };
+            if let Some(cost) = cost {
+                add(&key, &cost.parts());
                 per_byte |= cost.is_by_bytes();
             }
         }

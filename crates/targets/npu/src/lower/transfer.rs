@@ -195,7 +195,7 @@ impl<'i> Lowering<'_, 'i> {
             _ => None,
         };
         match (role(*source), role(*destination)) {
-            (Some(Role::Input), _) | (_, Some(Role::Output)) => self.narrower.host,
+            (Some(Role::Input), _) | (_, Some(Role::Output | Role::Profile)) => self.narrower.host,
             (Some(Role::Constant), _) => self.narrower.constants,
             _ => None,
         }
