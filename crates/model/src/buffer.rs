@@ -91,6 +91,8 @@ pub struct Buffer<'a> {
     pub size: u64,
     /// What it is for.
     pub role: Role,
+    /// Whether it has the weights or tables of a network, also where the host brings them.
+    pub has_weights: bool,
     /// Bytes at the start, borrowed from the file where they stand there; the rest is undefined (zero when run).
     pub initial: Cow<'a, [u8]>,
     /// Type and dimensions, outermost first, of the one tensor that it holds throughout. `None` where tensors share it, or its type is not known.
@@ -107,6 +109,7 @@ impl<'a> Buffer<'a> {
             alignment: 1,
             size,
             role,
+            has_weights: false,
             initial: Cow::Borrowed(&[]),
             tensor: None,
         }

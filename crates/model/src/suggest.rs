@@ -13,7 +13,7 @@ pub fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
                 .is_some_and(|rest| rest.ends_with('.'));
             let is_turned = typed.contains('.') && typed.split('.').eq(name.rsplit('.'));
             (
-                if is_last || is_turned {
+                if is_last || is_turned || is_short(&typed, &name) {
                     0
                 } else {
                     strsim::osa_distance(&typed, &name)
@@ -26,6 +26,20 @@ pub fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(3) / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// Whether one of two names is the other in short, word by word: `zero_pt` of `zero_point`.
+fn is_short(one: &str, other: &str) -> bool {
+    let is_word = |(short, long): (&str, &str)| {
+        let mut letters = long.chars();
+        let is_within = short
+            .chars()
+            .all(|letter| letters.any(|other| other == letter));
+        short == long || short.len() > 1 && is_within && short.chars().next() == long.chars().next()
+    };
+    let words = |name: &str| name.split('_').count();
+    let is_of = |short: &str, long: &str| short.split('_').zip(long.split('_')).all(is_word);
+    words(one) > 1 && words(one) == words(other) && (is_of(one, other) || is_of(other, one))
 }
 
 /// `; did you mean "x"?`, or nothing. A name that contains the typed one may be meant as well.
@@ -60,6 +74,12 @@ mod tests {
         assert_eq!(closest("Attention_Msak", names), Some("attention_mask"));
         assert_eq!(closest("X", names), Some("x"));
         assert_eq!(closest("weights", names), None);
+        assert_eq!(closest("zero_point", ["scale", "zero_pt"]), Some("zero_pt"));
+        assert_eq!(
+            closest("zero_pt", ["scale", "zero_point"]),
+            Some("zero_point")
+        );
+        assert_eq!(closest("input_mode", names), None);
         assert_eq!(
             closest("pe", ["sg00.act", "sg00.pe", "sg01.pe"]),
             Some("sg00.pe")

@@ -85,7 +85,11 @@ impl Carries {
                     Direction::Read => &mut read,
                     Direction::Write => &mut written,
                 };
-                role.get_or_insert(buffer.role);
+                role.get_or_insert(if buffer.has_weights {
+                    Role::Constant
+                } else {
+                    buffer.role
+                });
             }
         });
         Some(match (read, written) {

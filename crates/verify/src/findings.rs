@@ -32,7 +32,7 @@ impl Findings {
         cause: Cause,
         finding: impl FnOnce() -> Finding,
     ) {
-        if let Some(finding) = self.fold(rule, cause, finding, |finding| finding().message) {
+        if let Some(finding) = self.fold(rule, cause, finding, |finding| named(&finding())) {
             self.keep(rule, cause, finding());
         }
     }
@@ -127,5 +127,15 @@ impl Findings {
         }
         self.list.sort_by_key(|finding| finding.rule.severity);
         self.list
+    }
+}
+
+/// The message of a finding, with the task that it is about.
+fn named(finding: &Finding) -> String {
+    let (item, message) = (&finding.place.item, &finding.message);
+    if item.is_empty() || message.contains(&**item) {
+        message.clone()
+    } else {
+        format!("{item} {message}")
     }
 }

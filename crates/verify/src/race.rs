@@ -9,8 +9,8 @@ use crate::overlap::{Overlap, overlap};
 use crate::rules;
 use crate::stuck::condition;
 use chipless_model::{
-    Action, Counter, Direction, Finding, Moment, Pattern, PieceOrder, Program, Role, SyncId,
-    SyncKind, TaskId, Wait,
+    Action, Condition, Counter, Direction, Finding, Moment, Pattern, PieceOrder, Program, Role,
+    SyncId, SyncKind, TaskId, Wait,
 };
 use std::ops::Range;
 
@@ -382,6 +382,35 @@ fn starter(program: &Program<'_>, wait: &Wait) -> Option<TaskId> {
     holder(program, program.tasks.indices().find(raises)?)
 }
 
+/// The task whose signal is the one that a wait is for, of a counter that the tasks of one queue alone raise.
+fn reached_by(program: &Program<'_>, wait: &Wait) -> Option<TaskId> {
+    let (SyncKind::Counter(counter), Condition::AtLeast(least) | Condition::Equal(least)) =
+        (&program.syncs[wait.sync].kind, wait.condition)
+    else {
+        return None;
+    };
+    let (mut value, mut queue, mut reached) = (counter.initial, None, None);
+    for task in program.tasks.indices() {
+        for signal in program.signals(task) {
+            let Action::Add(sync, amount) = signal.action else {
+                continue;
+            };
+            if sync != wait.sync {
+                continue;
+            }
+            let own = program.tasks[task].queue;
+            if amount <= 0 || *queue.get_or_insert(own) != own {
+                return None;
+            }
+            value = value.saturating_add(amount);
+            if value >= least {
+                reached = reached.or(Some(task));
+            }
+        }
+    }
+    reached
+}
+
 fn signal_of(program: &Program<'_>, task: TaskId) -> Option<SyncId> {
     signals_of(program, task).next()
 }
@@ -427,14 +456,17 @@ fn connections_to(program: &Program<'_>, task: TaskId, other: TaskId) -> String 
 /// How a task hangs together with others.
 pub(crate) fn connections(program: &Program<'_>, task: TaskId) -> String {
     let waits = program.waits(task).iter();
-    let waits = waits.map(|wait| match starter(program, wait) {
-        Some(starter) => format!(
-            "{} (by {})",
-            condition(program, wait),
-            program.task_name(starter)
-        ),
-        None => condition(program, wait),
-    });
+    let waits =
+        waits.map(
+            |wait| match starter(program, wait).or_else(|| reached_by(program, wait)) {
+                Some(starter) => format!(
+                    "{} (by {})",
+                    condition(program, wait),
+                    program.task_name(starter)
+                ),
+                None => condition(program, wait),
+            },
+        );
     let waits: Vec<String> = waits.collect();
     let signals = program.signals(task).iter().filter_map(|s| match s.action {
         Action::Add(sync, _) | Action::Produce(sync) => {

@@ -379,12 +379,20 @@ const INT8: &str = "by the cost model; on chips, int8 was measured no faster (do
 /// Of so many tasks of DPUs and SHAVEs, one may be without a name in the trace of its own compilation. In all 223 traces of programs for NPU4000 that were looked at, none is.
 const MOST_NAMELESS: usize = 20;
 
-/// What to say of transfers that take much longer than their bytes: elements of less than a byte count as numbers of 16 bits.
+/// What to say of transfers that take much longer than their bytes: elements of less than a byte count as numbers of 16 bits. Nothing where that is
+/// less than a hundredth of what all transfers count.
 fn narrow_note(program: &Program<'_>) -> Option<String> {
-    let tasks = program.tasks.indices();
-    let times = tasks.filter_map(|task| program.times_counted(task));
-    let longer: Vec<u64> = times.filter(|times| *times > 1).collect();
-    let most = longer.iter().max()?;
+    let (mut all, mut more, mut longer) = (0u64, 0u64, Vec::new());
+    for task in program.tasks.indices() {
+        let demands = program.demands(task).iter().map(|demand| demand.bytes);
+        let counted = demands.max().unwrap_or(0);
+        all = all.saturating_add(counted);
+        if let Some(times) = program.times_counted(task).filter(|times| *times > 1) {
+            more = more.saturating_add(counted - counted / times);
+            longer.push(times);
+        }
+    }
+    let most = longer.iter().max().filter(|_| more > all / 100)?;
     Some(format!(
         "{} of elements of less than a byte (sparsity maps, 4-bit weights) are timed as up to {most} times their bytes, as in the compiler's estimates: \
          dma.odd_element sets the bytes of such an element. --what-if dma.odd_element=0 times them by their bytes",

@@ -150,6 +150,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     let mut finished = Vec::new();
     let mut left_out = 0;
+    let (mut contracts, mut programs) = (Vec::new(), Vec::new());
     let gathered = Gathered::of(&arguments.files, &["asm"])?;
     for path in &gathered.files {
         if arguments.fix {
@@ -170,6 +171,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             continue;
         }
         left_out += file.left_out;
+        if file.checked.target == Some("spu") {
+            let of = if file.checked.drivable.is_some() {
+                &mut contracts
+            } else {
+                &mut programs
+            };
+            of.push(file.path.clone());
+        }
         match format {
             _ if arguments.statistics => finished.push(file),
             Format::Human => {
@@ -204,6 +213,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if let Some(note) = gathered.note() {
         terminal::complain(&note);
     }
+    if arguments.program.is_none() && matches!(format, Format::Human) {
+        uncompared(&contracts, &programs);
+    }
     match format {
         Format::Human | Format::Github => {}
         Format::Json => terminal::print_json(&Report::new(
@@ -220,6 +232,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     }
     Ok(exit)
+}
+
+/// Says that a contract and a program that were given side by side were not compared.
+fn uncompared(contracts: &[String], programs: &[String]) {
+    if let ([contract], [program]) = (contracts, programs) {
+        terminal::complain(&format!(
+            "note: each was checked by itself; `chipless check {contract} --program {program}` compares them\n"
+        ));
+    }
 }
 
 /// What a program says of its inputs and outputs, over as many elements as a contract has.

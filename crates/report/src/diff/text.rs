@@ -19,7 +19,7 @@ impl Difference {
         let title = match (self.equal, figures) {
             (false, _) => "different",
             (true, 0) => "the same",
-            (true, 1..) => "the same, on two machines",
+            (true, 1..) => "the same, timed by other figures",
         };
         let _ = writeln!(out, "{a} and {b}: {}", paint.strong(title));
         list(&mut out, paint, "interface", &self.interface, |line| {

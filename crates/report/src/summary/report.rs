@@ -6,6 +6,7 @@ use crate::compare::{Comparison, NanSearch};
 use crate::facts::Facts;
 use crate::findings::{FileReport, FindingReport};
 use crate::schedule_trace::Compared;
+use crate::statistics::Statistics;
 use crate::style::{bytes, clean};
 use crate::timed_by::TimedBy;
 use crate::transfers::{Transfers, transfers};
@@ -48,6 +49,7 @@ impl Run<'_, '_> {
                         dtype: element.name(),
                         shape,
                         path: output.path.as_deref(),
+                        statistics: OutputNumbers::of(&output.statistics),
                     })
                 })
                 .collect(),
@@ -226,6 +228,34 @@ pub struct OutputReport<'a> {
     pub shape: &'a [u64],
     /// The file that it was written to, from the working directory; null where none was asked for.
     pub path: Option<&'a str>,
+    /// Its numbers.
+    pub statistics: OutputNumbers,
+}
+
+/// The numbers of an output, of its finite elements; null where it has none.
+#[derive(Debug, JsonSchema, Serialize)]
+pub struct OutputNumbers {
+    /// Smallest.
+    pub min: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+    /// Average.
+    pub mean: Option<f64>,
+    /// Elements that are infinite or not a number.
+    pub not_finite: u64,
+}
+
+impl OutputNumbers {
+    fn of(statistics: &Statistics) -> OutputNumbers {
+        let is_any = statistics.elements > statistics.not_finite;
+        let known = |value: f64| is_any.then_some(value);
+        OutputNumbers {
+            min: known(statistics.min),
+            max: known(statistics.max),
+            mean: known(statistics.mean),
+            not_finite: statistics.not_finite,
+        }
+    }
 }
 
 /// An engine.

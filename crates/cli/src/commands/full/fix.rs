@@ -25,6 +25,9 @@ pub(crate) fn fix(
     };
     let allowed = |code: &str| policy.allows(&name, code);
     let Some(fixed) = chipless_lsp::fix(&name, &bytes, options, &allowed)? else {
+        if diff {
+            terminal::complain(&format!("{name}: nothing that --fix can change\n"));
+        }
         return Ok(());
     };
     if diff {

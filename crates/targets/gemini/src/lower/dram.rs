@@ -164,6 +164,7 @@ impl Maps<'_> {
                 ));
             }
             map.buffer = builder.buffer(text.clone(), memory, None, size, role);
+            builder.program.buffers[map.buffer].has_weights = is_constant(&text);
             let element = element_type(self.network, &text, map.element);
             if role == Role::Input
                 && is_constant(&text)
@@ -304,6 +305,7 @@ impl Dram {
                     out.size,
                     Role::Input,
                 );
+                builder.program.buffers[buffer].has_weights = true;
                 if let Some(bytes) = weights(load.out as usize) {
                     builder.program.buffers[buffer].role = Role::Constant;
                     builder.program.buffers[buffer].initial = bytes.into();

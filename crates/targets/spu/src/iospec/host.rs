@@ -450,8 +450,10 @@ static int take(void *vector, size_t length, size_t bytes)
     for (i = 0; i < length; i++) {
         unsigned char word[8];
         uint64_t value = 0;
-        if (fread(word, 1, bytes, stdin) != bytes) {
-            fprintf(stderr, \"app: the input ends within a vector\\n\");
+        size_t got = fread(word, 1, bytes, stdin);
+        if (got != bytes) {
+            fprintf(stderr, i + got ? \"app: the input ends within a vector\\n\"
+                                    : \"app: the input has no further vector\\n\");
             return -1;
         }
         for (b = 0; b < bytes; b++)

@@ -93,7 +93,7 @@ pub fn unpack(words: &[u64], precision: i64) -> Result<Vec<i64>, Violation> {
 fn field(vector: &Vector, name: &str, value: Option<i64>, bits: u32) -> Result<u64, Violation> {
     let Some(value) = value else {
         return Err(Violation::value(format!(
-            "expected the field {name} of `{}` for the wire, found none; the compiler writes it, so this may be an IOSpec of before compilation",
+            "expected the field {name} of `{}` for the wire, found none: give the IOSpec that the compiler wrote, which has it",
             vector.key
         )));
     };

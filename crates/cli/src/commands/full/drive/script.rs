@@ -341,7 +341,7 @@ impl Reader<'_> {
         let count = 1 + clipped.count();
         if self.clipped.borrow_mut().insert(vector.varname.clone()) {
             terminal::complain(&format!(
-                "{}: note: {count} of {} values of `{}` are beyond the range of its scale and are clipped; the first is {real}, which becomes {kept}\n",
+                "{}: note: {count} of {} values of `{}` are beyond the range of its scale and are clipped; the first is {real}, which becomes {kept} (said once for each input)\n",
                 self.name,
                 numbers.len(),
                 vector.varname,
