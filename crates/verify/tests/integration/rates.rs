@@ -140,7 +140,9 @@ fn outputs(program: &Program<'_>, order: Order, unwritten: u8) -> Option<Vec<u8>
                 .iter_mut()
                 .enumerate()
                 .for_each(|(i, byte)| *byte = i as u8),
-            Role::Scratch | Role::Output => storage.bytes_mut(id)[known..].fill(unwritten),
+            Role::Scratch | Role::Output | Role::Profile => {
+                storage.bytes_mut(id)[known..].fill(unwritten);
+            }
             Role::Constant | Role::State => {}
         }
     }
