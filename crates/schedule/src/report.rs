@@ -14,7 +14,9 @@ use std::fmt::Write;
 pub struct Report {
     /// Version of the form.
     pub schema_version: u32,
-    /// The network's name.
+    /// The network's file.
+    pub file: String,
+    /// The network's name in its file.
     pub network: String,
     /// The machine's name.
     pub machine: String,
@@ -24,8 +26,8 @@ pub struct Report {
     pub layers: usize,
     /// Images that are computed at once.
     pub batch: i64,
-    /// Images that are computed: the batch, or as many as `--shape` gives. Layers are repeated for those, and counted as often.
-    pub images: i64,
+    /// Whether layers are repeated for each image, and counted as often: then weights are loaded again for each.
+    pub layers_repeated: bool,
     /// What was minimised.
     pub objective: &'static str,
     /// Seed of the search.
@@ -61,6 +63,20 @@ pub struct Report {
     /// The schedule's outputs beside those of the network in floating point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+}
+
+impl Report {
+    /// The file, and the name in it, which exporters give, where that says more.
+    fn title(&self) -> String {
+        let stem = self
+            .file
+            .rsplit_once('.')
+            .map_or(&*self.file, |(stem, _)| stem);
+        if self.network.is_empty() || self.network == stem {
+            return self.file.clone();
+        }
+        format!("{} ({})", self.file, self.network)
+    }
 }
 
 /// What a schedule takes.
@@ -178,18 +194,16 @@ pub struct RunnerUp {
 
 /// The report as text.
 pub fn text(report: &Report) -> String {
-    let batch = if report.images == report.batch {
-        format!("batch {}", report.batch)
+    let repeated = if report.layers_repeated {
+        " (layers are repeated for each image)"
     } else {
-        format!(
-            "{} images (layers that take one at a time are repeated)",
-            report.images
-        )
+        ""
     };
     let mut text = format!(
-        "{}: {}, {batch}, on {}\n",
-        report.network,
+        "{}: {}, batch {}{repeated}, on {}\n",
+        report.title(),
         chipless_model::count(report.layers, "layer"),
+        report.batch,
         report.machine
     );
     let mut row = |title: &str, cycles: f64, energy_pj: Option<f64>, meaning: &str| {
@@ -283,7 +297,7 @@ pub fn page(report: &Report, segments: Segments<'_>, batch: Option<&str>) -> Str
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>{0}</title>\n<style>body{{font:15px sans-serif;margin:2em;max-width:70em}}\
          table{{border-collapse:collapse}}td,th{{border:1px solid #ccc;padding:.2em .6em;text-align:right}}\
          td:first-child,th:first-child{{text-align:left}}pre{{background:#f6f6f6;padding:1em}}</style>\n<h1>{0} on {1}</h1>\n<pre>{2}</pre>\n",
-        escape(&report.network),
+        escape(&report.title()),
         escape(&report.machine),
         escape(&text(report))
     );

@@ -23,10 +23,7 @@ pub(super) fn prepared<'f>(
     if arguments.no_compare || arguments.dialect != Dialect::Spec {
         return Ok(None);
     }
-    if batch != 1 {
-        return not_compared(arguments, &"only a batch of 1 is compared");
-    }
-    let products = front.network.products();
+    let products = front.network.products().saturating_mul(batch);
     if arguments.inputs.is_empty() && products > MOST_COMPARED {
         let text = format!(
             "it has {products} multiplications, more than {MOST_COMPARED}. Pass --input NAME=FILE.npy to compare all the same"
@@ -41,7 +38,7 @@ pub(super) fn prepared<'f>(
             Err(text) => return not_compared(arguments, &text),
         }
     };
-    match compare::prepare(front, float, inputs, arguments.seed) {
+    match compare::prepare((front, batch), float, inputs, arguments.seed) {
         Ok(prepared) => Ok(Some(prepared)),
         Err(text) => not_compared(arguments, &text),
     }

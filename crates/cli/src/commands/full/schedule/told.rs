@@ -7,6 +7,7 @@ use chipless_schedule::emit::Written;
 use chipless_schedule::front::{Front, Layout};
 use chipless_schedule::machine::Machine;
 use chipless_schedule::model::Objective;
+use chipless_schedule::reading::Network;
 use chipless_schedule::report::energy;
 use chipless_schedule::search::{Found, Progress, Stopped};
 use std::fmt::Write;
@@ -82,9 +83,10 @@ pub(super) fn begun(arguments: &Arguments, front: &Front, machine: &Machine) {
     ));
 }
 
-/// The options of a batch four times as large. In fp16 each image has layers of its own, which share nothing.
-pub(super) fn larger_batch(front: &Front, batch: i64) -> Option<String> {
-    (front.bits() == 8).then(|| format!("--batch {}", batch * 4))
+/// The options of a batch four times as large, where its images share the weights.
+pub(super) fn larger_batch(read: &Network) -> Option<String> {
+    let shares = read.repeated.is_none();
+    shares.then(|| format!("--batch {}", read.images * 4))
 }
 
 /// The files that were written, a line each.
