@@ -2,7 +2,7 @@
 
 use crate::SegmentCost;
 use crate::compare::Comparison;
-use crate::emit::{Floor, SegmentTime};
+use crate::emit::{DramCycles, Floor, SegmentTime};
 use crate::model::Cost;
 use chipless_model::{Time, escape};
 use schemars::JsonSchema;
@@ -57,6 +57,9 @@ pub struct Report {
     /// What no schedule is faster than, as Chipless runs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay_floor: Option<ReplayFloor>,
+    /// What the queue of DRAM does, as Chipless runs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay_dram: Option<ReplayDram>,
     /// The next best schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runner_up: Option<RunnerUp>,
@@ -108,6 +111,8 @@ pub struct ReplayFloor {
     pub delay_cycles: i64,
     /// Bytes that cross DRAM once: weights, inputs and outputs.
     pub dram_bytes: i64,
+    /// How many of them the format adds: channels up to 64 bits, and 32 bytes of parameters for each output channel.
+    pub padding_bytes: i64,
     /// Cycles that these take at the rate of DRAM.
     pub dram_cycles: i64,
     /// Cycles that all multiplications take on all multipliers.
@@ -119,6 +124,7 @@ impl From<Floor> for ReplayFloor {
         ReplayFloor {
             delay_cycles: floor.cycles(),
             dram_bytes: floor.dram_bytes,
+            padding_bytes: floor.padding_bytes,
             dram_cycles: floor.dram_cycles,
             mac_cycles: floor.mac_cycles,
         }
@@ -128,12 +134,52 @@ impl From<Floor> for ReplayFloor {
 impl ReplayFloor {
     fn meaning(&self) -> String {
         if self.dram_cycles >= self.mac_cycles {
-            let mega = self.dram_bytes as f64 / 1e6;
+            let [all, padding] = [self.dram_bytes, self.padding_bytes].map(|n| n as f64 / 1e6);
             return format!(
-                "no schedule is faster: {mega:.2} MB of weights, inputs and outputs cross DRAM"
+                "no schedule is faster: {all:.2} MB of weights, inputs and outputs cross DRAM, {padding:.2} MB of them padding and parameters of channels"
             );
         }
         "no schedule is faster: multiplications on all multipliers".to_owned()
+    }
+}
+
+/// What the queue of DRAM does.
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+pub struct ReplayDram {
+    /// Bytes from and to DRAM.
+    pub bytes: u64,
+    /// How many of them are results that are read again on the chip.
+    pub result_bytes: u64,
+    /// Cycles that the bytes take at the bandwidth of DRAM.
+    pub bandwidth_cycles: i64,
+    /// Cycles in which a transfer runs; more where links on its way are slower than DRAM.
+    pub busy_cycles: i64,
+}
+
+impl From<DramCycles> for ReplayDram {
+    fn from(dram: DramCycles) -> ReplayDram {
+        ReplayDram {
+            bytes: dram.bytes,
+            result_bytes: dram.result_bytes,
+            bandwidth_cycles: dram.at_bandwidth,
+            busy_cycles: dram.busy,
+        }
+    }
+}
+
+impl ReplayDram {
+    /// Why a schedule takes longer than the bytes of the floor.
+    fn above(&self, floor: &ReplayFloor, cycles: i64, clock_hz: f64) -> String {
+        let time = |cycles: i64| Time::from_ns(cycles.max(0) as f64 / clock_hz * 1e9);
+        let again = self.bytes as i64 - floor.dram_bytes;
+        let results = self.result_bytes as f64 / 1e6;
+        format!(
+            "{} for {:.2} MB that cross DRAM besides ({results:.2} MB results, the rest loaded again), {} for transfers slower than DRAM, {} in which DRAM is idle",
+            time(self.bandwidth_cycles - floor.dram_cycles),
+            again.max(0) as f64 / 1e6,
+            time(self.busy_cycles - self.bandwidth_cycles),
+            time(cycles - self.busy_cycles),
+        )
     }
 }
 
@@ -211,7 +257,7 @@ pub fn text(report: &Report) -> String {
         let energy = energy_pj.map_or_else(String::new, energy);
         let _ = writeln!(
             text,
-            "  {title:14}  {time:>10}  {cycles:>10.0} cycles  {energy:>10}  {meaning}"
+            "  {title:15}  {time:>10}  {cycles:>10.0} cycles  {energy:>10}  {meaning}"
         );
     };
     if let Some(of) = report.replay {
@@ -231,6 +277,15 @@ pub fn text(report: &Report) -> String {
         }
         if let Some(floor) = report.replay_floor {
             row("floor", floor.delay_cycles as f64, None, &floor.meaning());
+            let cycles = of.delay_cycles as i64;
+            if let Some(dram) = report
+                .replay_dram
+                .filter(|_| floor.dram_cycles >= floor.mac_cycles)
+            {
+                let meaning = dram.above(&floor, cycles, report.clock_hz);
+                let above = (cycles - floor.delay_cycles) as f64;
+                row("above the floor", above, None, &meaning);
+            }
         }
     }
     let of_model = report.model.figures();
@@ -311,11 +366,18 @@ pub fn page(report: &Report, segments: Segments<'_>, batch: Option<&str>) -> Str
             escape(batch)
         )
     });
+    let kept = report.replay_dram.filter(|dram| dram.result_bytes > 0);
+    let kept = kept.map_or_else(String::new, |dram| {
+        format!(
+            " Of {} bytes, {} are results that are written to DRAM and read again: a larger <code>l2.bytes</code> of the machine lets more of \
+             them stay on the cores, and a longer search (<code>--seconds</code>) may find a schedule that does.",
+            dram.bytes, dram.result_bytes
+        )
+    });
     let _ = writeln!(
         page,
-        "<p>A segment that is bound by DRAM waits for its bytes.{batch} A larger <code>l2.bytes</code> of the machine lets more results stay \
-         on the cores; a longer search (<code>--seconds</code>) finds trees that do; a higher <code>dram.bytes_per_cycle</code> shortens \
-         the wait itself.</p>"
+        "<p>A segment that is bound by DRAM waits for its bytes: weights, inputs and outputs, at least.{batch} int8 has half the bytes of fp16, \
+         and a higher <code>dram.bytes_per_cycle</code> shortens the wait itself.{kept}</p>"
     );
     page
 }

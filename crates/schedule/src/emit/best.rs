@@ -2,7 +2,7 @@
 
 use super::spec::Emitter;
 use super::written::Written;
-use super::{Floor, Unwritten};
+use super::{DramCycles, Floor, Unwritten};
 use crate::machine::Machine;
 use crate::model::{Cost, Objective, explicit, nodes_of, with_evaluator};
 use crate::network::Network;
@@ -29,6 +29,8 @@ pub struct Best {
     pub layer_by_layer: Option<(f64, i64)>,
     /// What no schedule is faster than, by the replay.
     pub floor: Floor,
+    /// What the queue of DRAM did in the replay, which takes so many cycles.
+    pub dram: DramCycles,
 }
 
 /// The schedule of a tree. It has passed every check before it is given.
@@ -188,6 +190,7 @@ fn first(
             let root = nodes_of(evaluator, &tree)?;
             emitter.schedule(evaluator, &root)
         })?;
+        let dram = emitter.dram_cycles(&schedule.0)?;
         let text = schedule.0.write();
         let Some(fault) = emitter.faults(&text) else {
             return Ok(Best {
@@ -201,6 +204,7 @@ fn first(
                 }),
                 layer_by_layer: None,
                 floor: emitter.floor(batch),
+                dram,
             });
         };
         wrong = wrong.or(Some(Unwritten::Refused(fault)));

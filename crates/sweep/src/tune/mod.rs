@@ -177,7 +177,7 @@ fn scheduled(
     .map_err(|unwritten| impossible(&ready.name, &machine, &unwritten))?;
     let (energy, cycles) = best.replay;
     Ok(Point {
-        latency: cycles as f64 / machine.clock * 1e9,
+        latency: cycles as f64 * 1e9 / machine.clock,
         energy,
         price: Price::of(&machine, space.process, space.memory),
     })

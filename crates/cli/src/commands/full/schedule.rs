@@ -26,6 +26,7 @@ use chipless_schedule::search::{self, Progress};
 use chipless_schedule::tree::Tree;
 use clap::{Args, ValueEnum};
 use compared::{compared, prepared};
+use cpu_time::ProcessTime;
 use evaluated::evaluate;
 use std::path::{Path, PathBuf};
 use told::Told;
@@ -319,10 +320,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .unwrap_or(Path::new("schedule.json"));
     told::begun(arguments, front, &machine);
     let (mut replay, mut comparison) = (None, None);
-    let (mut layer_by_layer, mut floor) = (None, None);
+    let (mut layer_by_layer, mut floor, mut dram) = (None, None, None);
     let runner_up;
     let mut page_segments = Vec::new();
-    let mut found;
+    let (mut found, worked);
+    let began = ProcessTime::now();
     let network = &front.network;
     if let (Dialect::Spec, Some(lowered)) = (arguments.dialect, &lowered) {
         let best;
@@ -334,10 +336,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             &mut say,
         )
         .map_err(|error| short(&arguments.network, &error))?;
+        worked = began.elapsed();
         let replayed = |(energy, delay)| Figures::new(energy, delay as f64);
         replay = Some(replayed(best.replay));
         layer_by_layer = best.layer_by_layer.map(replayed);
         floor = Some(best.floor.into());
+        dram = Some(best.dram.into());
         runner_up = best.runner_up.map(|(cost, run)| RunnerUp {
             model: ModelFigures::from(&cost),
             replay: Some(replayed(run)),
@@ -355,13 +359,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     } else {
         found = search::search(network, &machine, &options, interrupted, &mut say)
             .map_err(|impossible| refused(&arguments.network, &impossible))?;
+        worked = began.elapsed();
         write_set_dialect(arguments, output, front, &machine, &found.tree)?;
         runner_up = found.runner_up.map(|cost| RunnerUp {
             model: ModelFigures::from(&cost),
             replay: None,
         });
     }
-    told::few_trees(arguments, &found, front.network.layers.len());
+    told::few_trees(arguments, &found, front.network.layers.len(), worked);
     if let (Some(lowered), Some(path)) = (&lowered, &arguments.network_out) {
         files::write(path, &[lowered.network_text().as_bytes()])?;
     }
@@ -393,6 +398,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         replay,
         layer_by_layer,
         replay_floor: floor,
+        replay_dram: dram,
         runner_up,
         comparison,
         ..report(arguments, (&read, &machine), &found.cost, &found.bounds)
@@ -475,7 +481,16 @@ fn threads(arguments: &Arguments) -> usize {
 fn machine(path: &Path) -> Result<Machine, Failure> {
     let ready_made = path.to_str().and_then(mesh::file);
     if ready_made.is_none() && !path.exists() && path != Path::new("-") {
-        return Err(Failure::unreadable(path.display(), NO_MESH));
+        let name = path.to_string_lossy();
+        let is_built_in = chipless::TARGETS.iter().any(|target| {
+            target.name() == name || target.machines().iter().any(|(own, _)| *own == name)
+        });
+        let text = if is_built_in {
+            "expected the mesh to schedule for, such as mesh4x4, or a machine file. This is a machine for `run`, which does not say how many cores the mesh has"
+        } else {
+            NO_MESH
+        };
+        return Err(Failure::unreadable(path.display(), text));
     }
     let text = ready_made.map_or_else(|| files::read_text(path), Ok)?;
     let (machine, unknown) =
@@ -606,6 +621,7 @@ fn report(
         replay: None,
         layer_by_layer: None,
         replay_floor: None,
+        replay_dram: None,
         runner_up: None,
         comparison: None,
     }

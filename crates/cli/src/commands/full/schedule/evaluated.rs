@@ -75,5 +75,6 @@ fn replayed(
     let (energy, delay) = best.replay;
     report.replay = Some(Figures::new(energy, delay as f64));
     report.replay_floor = Some(best.floor.into());
+    report.replay_dram = Some(best.dram.into());
     Ok(best.text)
 }
