@@ -111,7 +111,8 @@ pub fn searched(
         let before = began.elapsed().as_secs_f64();
         let most = options.seconds.unwrap_or(f64::INFINITY) * BY_THE_MODEL;
         let left = (most - before).max(0.0) / (count - number) as f64;
-        if before >= most && number > 0 {
+        let share = of_model.map(|trees| trees / count + u64::from(number < trees % count));
+        if number > 0 && (before >= most || share == Some(0)) {
             break;
         }
         let part = Options {
@@ -121,7 +122,7 @@ pub fn searched(
             latest: options
                 .seconds
                 .map(|_| began + Duration::from_secs_f64(most.clamp(0.0, 1e6))),
-            trees: of_model.map(|trees| trees / count + u64::from(number < trees % count)),
+            trees: share,
             ..options.clone()
         };
         let found = search::search(network, machine, &part, interrupted, &mut |so_far| {
