@@ -164,7 +164,7 @@ capabilities! {
     plans_memory: PlansMemory, "a memory plan", "info --memory";
     converts: Converts, "conversion to the present form of the format", "convert";
     contracts: Contracts, "a contract of its own", "convert --iospec";
-    draws: Draws, "pictures", "report -o PICTURE.svg";
+    draws: Draws, "pictures", "report -o DIR";
     shows_registers: ShowsRegisters, "descriptors field by field", "list --registers";
     planned: Planned, "comparison with a compiler's schedule trace or a measured profile", "run --compare TRACE.json";
     profiles: Profiles, "a profiling buffer", "run --profile";

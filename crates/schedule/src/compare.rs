@@ -65,6 +65,7 @@ pub struct Prepared<'f> {
     /// The network in floating point, where the front end has it otherwise.
     float: Option<Front>,
     written: Written,
+    batch: i64,
     /// Numbers of the inputs, in order.
     inputs: Vec<Vec<f64>>,
 }
@@ -74,25 +75,41 @@ pub struct Prepared<'f> {
 /// # Errors
 /// Inputs of another name or shape, networks that do not correspond.
 pub fn prepare<'f>(
-    front: &'f Front,
+    (front, batch): (&'f Front, i64),
     float: Option<Front>,
     given: &Inputs,
     seed: u64,
 ) -> Result<Prepared<'f>, String> {
-    let written = Written::of(front, 1, true)?;
-    let inputs = inputs(
-        front,
-        &written,
-        float.as_ref().unwrap_or(front),
-        given,
-        seed,
-    )?;
+    let written = Written::of(front, batch, true)?;
+    let of = float.as_ref().unwrap_or(front);
+    let inputs = inputs((front, batch), &written, of, given, seed)?;
     Ok(Prepared {
         front,
         float,
         written,
+        batch,
         inputs,
     })
+}
+
+/// Random numbers for the inputs of a network in floating point.
+pub(crate) fn random(front: &Front, seed: u64) -> Result<Vec<Vec<f64>>, String> {
+    let written = Written::of(front, 1, false)?;
+    inputs((front, 1), &written, front, &Inputs::new(), seed)
+}
+
+/// The outputs of a network in single precision, computed without a schedule, in the model's order of axes.
+pub(crate) fn outputs(front: &Front, inputs: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, String> {
+    let written = Written::of(front, 1, true)?;
+    let give = |at: usize| Ok(inputs[at].clone());
+    let mut maps = computed(&written, Precision::Single, &Limits::default(), &give)?;
+    let outputs = written.stored_outputs.iter();
+    outputs
+        .map(|(name, _)| {
+            let found = maps.remove(name);
+            found.ok_or_else(|| format!("the network does not compute `{name}`"))
+        })
+        .collect()
 }
 
 /// Executes a schedule and compares it with the network.
@@ -104,15 +121,16 @@ pub fn compare(prepared: &Prepared<'_>, schedule: &str) -> Result<Comparison, St
         front,
         float,
         written,
+        batch,
         inputs,
     } = prepared;
     let float = float.as_ref().unwrap_or(front);
     let limits = Limits::default();
-    let own = Written::of(float, 1, true)?;
+    let own = Written::of(float, *batch, true)?;
     let precise = computed(&own, Precision::Single, &limits, &|at| {
         Ok(inputs[at].clone())
     })?;
-    let stored = |at: usize| stored_input((front, written, float), at, &inputs[at]);
+    let stored = |at: usize| stored_input((front, *batch, written, float), at, &inputs[at]);
     let coarse = computed(written, Precision::Stored, &limits, &stored)?;
     let executed = executed(written, schedule, &limits, &stored)?;
     let mut outputs = Vec::new();
@@ -138,7 +156,10 @@ pub fn compare(prepared: &Prepared<'_>, schedule: &str) -> Result<Comparison, St
             Some(Source::Layer(layer)) => front.operations[layer].layout,
             _ => Layout::Map,
         };
-        let real = from_stored(layout, front.outputs[at].extents, real).ok_or_else(|| {
+        let real = by_images(*batch, &real, &|image| {
+            from_stored(layout, front.outputs[at].extents, image)
+        });
+        let real = real.ok_or_else(|| {
             format!("the output `{called}` has axes in an order that is not compared")
         })?;
         let expected = &precise[name];
@@ -172,7 +193,7 @@ fn declared_integer(declared: Option<&Declared>) -> Option<f64> {
     }
 }
 
-fn difference(name: &str, found: &[f64], expected: &[f64]) -> Difference {
+pub(crate) fn difference(name: &str, found: &[f64], expected: &[f64]) -> Difference {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let (own, other) = (dot(found, found).sqrt(), dot(expected, expected).sqrt());
     let apart = found.iter().zip(expected).map(|(a, b)| (a - b) * (a - b));
@@ -264,7 +285,7 @@ fn loss(name: &str, stored: &[f64], precise: &[f64], range: &Range) -> Option<Lo
 
 /// Numbers for the inputs in the model's order of axes: what is given, and random ones in the range of the input.
 fn inputs(
-    front: &Front,
+    (front, batch): (&Front, i64),
     written: &Written,
     float: &Front,
     given: &Inputs,
@@ -289,11 +310,16 @@ fn inputs(
     }
     let mut rng = fastrand::Rng::with_seed(seed);
     let of_input = |(at, input): (usize, &Input)| {
-        let count = input.extents.iter().product::<i64>() as usize;
+        let count = (batch * input.extents.iter().product::<i64>()) as usize;
         if let Some((shape, values)) = given.get(names[at]) {
-            let expected: Vec<u64> = (input.declared.iter())
+            let mut expected: Vec<u64> = (input.declared.iter())
                 .flat_map(|declared| declared.shape.iter().map(|extent| *extent as u64))
                 .collect();
+            // A network that int8 has for several images is in floating point one for one.
+            let declared: u64 = expected.iter().product();
+            if let Some(images) = expected.first_mut() {
+                *images *= count as u64 / declared.max(1);
+            }
             if *shape != expected {
                 return Err(format!(
                     "the input `{}`: expected the shape {expected:?}, found {shape:?}",
@@ -321,12 +347,15 @@ fn inputs(
 
 /// An input as the schedule stores it.
 fn stored_input(
-    (front, written, float): (&Front, &Written, &Front),
+    (front, batch, written, float): (&Front, i64, &Written, &Front),
     at: usize,
     real: &[f64],
 ) -> Result<Vec<f64>, String> {
     let (input, how) = (&front.inputs[at], written.stored_inputs[at]);
-    let ordered = to_stored(input.layout, input.extents, real.to_vec()).ok_or_else(|| {
+    let ordered = by_images(batch, real, &|image| {
+        to_stored(input.layout, input.extents, image)
+    });
+    let ordered = ordered.ok_or_else(|| {
         format!(
             "the input `{}` has axes in an order that is not compared",
             input.name
@@ -346,6 +375,20 @@ fn exchanged(values: &[f64], rows: usize) -> Vec<f64> {
     let columns = values.len() / rows.max(1);
     let column = |x: usize| (0..rows).map(move |y| values[y * columns + x]);
     (0..columns).flat_map(column).collect()
+}
+
+/// The elements of each image in another order.
+fn by_images(
+    batch: i64,
+    values: &[f64],
+    order: &dyn Fn(Vec<f64>) -> Option<Vec<f64>>,
+) -> Option<Vec<f64>> {
+    let each = (values.len() / batch.max(1) as usize).max(1);
+    let images: Option<Vec<_>> = values
+        .chunks(each)
+        .map(|image| order(image.to_vec()))
+        .collect();
+    Some(images?.concat())
 }
 
 /// Elements in the model's order as channels, rows, columns.
@@ -387,14 +430,20 @@ fn computed(
         limits,
     )?;
     let channels = |port: &Port| port.shape[3] as usize;
+    let of_images = |port: &Port, values: &[f64], rows: usize| -> Vec<f64> {
+        let each = values.len() / port.shape[0].max(1) as usize;
+        let images = values.chunks(each.max(1));
+        images.flat_map(|image| exchanged(image, rows)).collect()
+    };
+    let places = |port: &Port| (port.shape[1] * port.shape[2]) as usize;
     run(
         &program,
         limits,
         &|port| {
             let values = given(written, port, give)?;
-            Ok(exchanged(&values, channels(port)))
+            Ok(of_images(port, &values, channels(port)))
         },
-        &|port, values| exchanged(&values, values.len() / channels(port).max(1)),
+        &|port, values| of_images(port, &values, places(port)),
     )
 }
 

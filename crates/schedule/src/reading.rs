@@ -2,6 +2,7 @@
 
 use crate::front::Front;
 use crate::frontend;
+use crate::images;
 use crate::import::{self, Shapes};
 use crate::onnx::{self, Beside, Refused};
 use std::path::{Component, Path, PathBuf};
@@ -44,47 +45,81 @@ pub struct Reading {
     pub shapes: Shapes,
 }
 
-impl Reading {
-    /// The option that does not fit the others, and what is wrong with it.
-    pub fn conflict(&self) -> Option<(&'static str, &'static str)> {
-        match self.precision {
-            Some(Precision::Half) if self.batch != 1 => Some((
-                "batch",
-                "expected no --batch with fp16. Pass the whole shape of each input with the batch as its first extent, as in --shape NAME=4,3,224,224: it replaces an open one, or one of 1",
-            )),
-            _ => None,
+/// A network as it was read.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// The network.
+    pub front: Front,
+    /// Images that each layer takes.
+    pub batch: i64,
+    /// Images that are computed: the batch, or more where layers are repeated for each.
+    pub images: i64,
+    /// Why layers are repeated for each image.
+    pub repeated: Option<String>,
+    /// What to say of the precision.
+    pub note: Option<String>,
+}
+
+impl Network {
+    fn new(front: Front, batch: i64) -> Network {
+        Network {
+            front,
+            batch,
+            images: batch,
+            repeated: None,
+            note: None,
         }
     }
+}
 
-    /// The batch: in int8, shapes say it as well.
-    pub fn batch(&self) -> i64 {
+impl Reading {
+    /// The images: the batch, or the first extents of the shapes.
+    fn images(&self) -> i64 {
         let shapes = self.shapes.values().filter(|shape| shape.len() > 1);
         let told = shapes.map(|shape| shape[0]).max();
-        let is_told = self.precision == Some(Precision::Int8) && self.batch == 1;
-        told.filter(|_| is_told).unwrap_or(self.batch)
+        told.filter(|_| self.batch == 1).unwrap_or(self.batch)
     }
 
-    /// The network of an ONNX or a front-end file, and what to say of how it was read.
+    fn in_half(&self, bytes: &[u8], beside: Beside<'_>) -> Result<Network, Refused> {
+        let images = self.images();
+        if images == 1 {
+            return Ok(Network::new(import::read(bytes, &self.shapes, beside)?, 1));
+        }
+        let several = images::read(bytes, (&self.shapes, images), beside)?;
+        let inputs = several.front.inputs.iter();
+        let mut inputs = inputs.filter_map(|input| input.declared.as_ref());
+        if self.batch > 1 && !inputs.any(|input| input.shape.first() == Some(&images)) {
+            let text = format!(
+                "no input of the model has an open first dimension, or one of 1, for a batch of {images}"
+            );
+            return Err(Refused(vec![text]));
+        }
+        let is_known = several.batch > 1 || several.repeated.is_some();
+        Ok(Network {
+            images: if is_known { images } else { self.batch },
+            repeated: several.repeated,
+            ..Network::new(several.front, several.batch)
+        })
+    }
+
+    /// The network of an ONNX or a front-end file.
     ///
     /// # Errors
     /// What cannot be read or is not supported, by node.
-    pub fn read(
-        &self,
-        bytes: &[u8],
-        beside: Beside<'_>,
-    ) -> Result<(Front, Option<String>), Refused> {
+    pub fn read(&self, bytes: &[u8], beside: Beside<'_>) -> Result<Network, Refused> {
         if bytes.first() == Some(&b'{') {
-            return Ok((frontend::read(bytes, self.batch, beside)?, None));
+            let front = frontend::read(bytes, self.batch, beside)?;
+            return Ok(Network::new(front, self.batch));
         }
-        let in_half = || import::read(bytes, &self.shapes, beside);
         if self.precision == Some(Precision::Half)
             || self.precision.is_none() && !self.shapes.is_empty()
         {
-            return Ok((in_half()?, None));
+            return self.in_half(bytes, beside);
         }
-        let refused = match onnx::read_shaped(bytes, self.batch(), &self.shapes, beside) {
-            Err(refused) if self.precision.is_none() && self.batch == 1 => refused,
-            read => return Ok((read?, None)),
+        let batch = self.images();
+        let refused = match onnx::read_shaped(bytes, batch, &self.shapes, beside) {
+            Err(refused) if self.precision.is_none() => refused,
+            read => return Ok(Network::new(read?, batch)),
         };
         // Recurrent layers are unrolled, a dozen layers for each step: that is done when it is asked for.
         let is_recurrent = |line: &String| {
@@ -96,9 +131,11 @@ impl Reading {
             return Err(Refused(vec![text]));
         }
         // What the network lacks for int8 it may have for fp16; where it does not, that says more.
-        let front = in_half()?;
+        let mut network = self.in_half(bytes, beside)?;
         let first = refused.0.first().map_or("", String::as_str);
-        let note = format!("scheduled in fp16, as int8 does not support {first}");
-        Ok((front, Some(note)))
+        network.note = Some(format!(
+            "scheduled in fp16, as int8 does not support {first}"
+        ));
+        Ok(network)
     }
 }

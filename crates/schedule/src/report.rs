@@ -2,7 +2,7 @@
 
 use crate::SegmentCost;
 use crate::compare::Comparison;
-use crate::emit::{Floor, SegmentTime};
+use crate::emit::{DramCycles, Floor, SegmentTime};
 use crate::model::Cost;
 use chipless_model::{Time, escape};
 use schemars::JsonSchema;
@@ -14,7 +14,9 @@ use std::fmt::Write;
 pub struct Report {
     /// Version of the form.
     pub schema_version: u32,
-    /// The network's name.
+    /// The network's file.
+    pub file: String,
+    /// The network's name in its file.
     pub network: String,
     /// The machine's name.
     pub machine: String,
@@ -24,8 +26,8 @@ pub struct Report {
     pub layers: usize,
     /// Images that are computed at once.
     pub batch: i64,
-    /// Images that are computed: the batch, or as many as `--shape` gives. Layers are repeated for those, and counted as often.
-    pub images: i64,
+    /// Whether layers are repeated for each image, and counted as often: then weights are loaded again for each.
+    pub layers_repeated: bool,
     /// What was minimised.
     pub objective: &'static str,
     /// Seed of the search.
@@ -55,12 +57,29 @@ pub struct Report {
     /// What no schedule is faster than, as Chipless runs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay_floor: Option<ReplayFloor>,
+    /// What the queue of DRAM does, as Chipless runs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay_dram: Option<ReplayDram>,
     /// The next best schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runner_up: Option<RunnerUp>,
     /// The schedule's outputs beside those of the network in floating point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+}
+
+impl Report {
+    /// The file, and the name in it, which exporters give, where that says more.
+    fn title(&self) -> String {
+        let stem = self
+            .file
+            .rsplit_once('.')
+            .map_or(&*self.file, |(stem, _)| stem);
+        if self.network.is_empty() || self.network == stem {
+            return self.file.clone();
+        }
+        format!("{} ({})", self.file, self.network)
+    }
 }
 
 /// What a schedule takes.
@@ -92,6 +111,8 @@ pub struct ReplayFloor {
     pub delay_cycles: i64,
     /// Bytes that cross DRAM once: weights, inputs and outputs.
     pub dram_bytes: i64,
+    /// How many of them the format adds: channels up to 64 bits, and 32 bytes of parameters for each output channel.
+    pub padding_bytes: i64,
     /// Cycles that these take at the rate of DRAM.
     pub dram_cycles: i64,
     /// Cycles that all multiplications take on all multipliers.
@@ -103,6 +124,7 @@ impl From<Floor> for ReplayFloor {
         ReplayFloor {
             delay_cycles: floor.cycles(),
             dram_bytes: floor.dram_bytes,
+            padding_bytes: floor.padding_bytes,
             dram_cycles: floor.dram_cycles,
             mac_cycles: floor.mac_cycles,
         }
@@ -112,12 +134,52 @@ impl From<Floor> for ReplayFloor {
 impl ReplayFloor {
     fn meaning(&self) -> String {
         if self.dram_cycles >= self.mac_cycles {
-            let mega = self.dram_bytes as f64 / 1e6;
+            let [all, padding] = [self.dram_bytes, self.padding_bytes].map(|n| n as f64 / 1e6);
             return format!(
-                "no schedule is faster: {mega:.2} MB of weights, inputs and outputs cross DRAM"
+                "no schedule is faster: {all:.2} MB of weights, inputs and outputs cross DRAM, {padding:.2} MB of them padding and parameters of channels"
             );
         }
         "no schedule is faster: multiplications on all multipliers".to_owned()
+    }
+}
+
+/// What the queue of DRAM does.
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+pub struct ReplayDram {
+    /// Bytes from and to DRAM.
+    pub bytes: u64,
+    /// How many of them are results that are read again on the chip.
+    pub result_bytes: u64,
+    /// Cycles that the bytes take at the bandwidth of DRAM.
+    pub bandwidth_cycles: i64,
+    /// Cycles in which a transfer runs; more where links on its way are slower than DRAM.
+    pub busy_cycles: i64,
+}
+
+impl From<DramCycles> for ReplayDram {
+    fn from(dram: DramCycles) -> ReplayDram {
+        ReplayDram {
+            bytes: dram.bytes,
+            result_bytes: dram.result_bytes,
+            bandwidth_cycles: dram.at_bandwidth,
+            busy_cycles: dram.busy,
+        }
+    }
+}
+
+impl ReplayDram {
+    /// Why a schedule takes longer than the bytes of the floor.
+    fn above(&self, floor: &ReplayFloor, cycles: i64, clock_hz: f64) -> String {
+        let time = |cycles: i64| Time::from_ns(cycles.max(0) as f64 / clock_hz * 1e9);
+        let again = self.bytes as i64 - floor.dram_bytes;
+        let results = self.result_bytes as f64 / 1e6;
+        format!(
+            "{} for {:.2} MB that cross DRAM besides ({results:.2} MB results, the rest loaded again), {} for transfers slower than DRAM, {} in which DRAM is idle",
+            time(self.bandwidth_cycles - floor.dram_cycles),
+            again.max(0) as f64 / 1e6,
+            time(self.busy_cycles - self.bandwidth_cycles),
+            time(cycles - self.busy_cycles),
+        )
     }
 }
 
@@ -178,18 +240,16 @@ pub struct RunnerUp {
 
 /// The report as text.
 pub fn text(report: &Report) -> String {
-    let batch = if report.images == report.batch {
-        format!("batch {}", report.batch)
+    let repeated = if report.layers_repeated {
+        " (layers are repeated for each image)"
     } else {
-        format!(
-            "{} images (layers that take one at a time are repeated)",
-            report.images
-        )
+        ""
     };
     let mut text = format!(
-        "{}: {}, {batch}, on {}\n",
-        report.network,
+        "{}: {}, batch {}{repeated}, on {}\n",
+        report.title(),
         chipless_model::count(report.layers, "layer"),
+        report.batch,
         report.machine
     );
     let mut row = |title: &str, cycles: f64, energy_pj: Option<f64>, meaning: &str| {
@@ -197,7 +257,7 @@ pub fn text(report: &Report) -> String {
         let energy = energy_pj.map_or_else(String::new, energy);
         let _ = writeln!(
             text,
-            "  {title:14}  {time:>10}  {cycles:>10.0} cycles  {energy:>10}  {meaning}"
+            "  {title:15}  {time:>10}  {cycles:>10.0} cycles  {energy:>10}  {meaning}"
         );
     };
     if let Some(of) = report.replay {
@@ -217,6 +277,15 @@ pub fn text(report: &Report) -> String {
         }
         if let Some(floor) = report.replay_floor {
             row("floor", floor.delay_cycles as f64, None, &floor.meaning());
+            let cycles = of.delay_cycles as i64;
+            if let Some(dram) = report
+                .replay_dram
+                .filter(|_| floor.dram_cycles >= floor.mac_cycles)
+            {
+                let meaning = dram.above(&floor, cycles, report.clock_hz);
+                let above = (cycles - floor.delay_cycles) as f64;
+                row("above the floor", above, None, &meaning);
+            }
         }
     }
     let of_model = report.model.figures();
@@ -283,7 +352,7 @@ pub fn page(report: &Report, segments: Segments<'_>, batch: Option<&str>) -> Str
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>{0}</title>\n<style>body{{font:15px sans-serif;margin:2em;max-width:70em}}\
          table{{border-collapse:collapse}}td,th{{border:1px solid #ccc;padding:.2em .6em;text-align:right}}\
          td:first-child,th:first-child{{text-align:left}}pre{{background:#f6f6f6;padding:1em}}</style>\n<h1>{0} on {1}</h1>\n<pre>{2}</pre>\n",
-        escape(&report.network),
+        escape(&report.title()),
         escape(&report.machine),
         escape(&text(report))
     );
@@ -297,11 +366,18 @@ pub fn page(report: &Report, segments: Segments<'_>, batch: Option<&str>) -> Str
             escape(batch)
         )
     });
+    let kept = report.replay_dram.filter(|dram| dram.result_bytes > 0);
+    let kept = kept.map_or_else(String::new, |dram| {
+        format!(
+            " Of {} bytes, {} are results that are written to DRAM and read again: a larger <code>l2.bytes</code> of the machine lets more of \
+             them stay on the cores, and a longer search (<code>--seconds</code>) may find a schedule that does.",
+            dram.bytes, dram.result_bytes
+        )
+    });
     let _ = writeln!(
         page,
-        "<p>A segment that is bound by DRAM waits for its bytes.{batch} A larger <code>l2.bytes</code> of the machine lets more results stay \
-         on the cores; a longer search (<code>--seconds</code>) finds trees that do; a higher <code>dram.bytes_per_cycle</code> shortens \
-         the wait itself.</p>"
+        "<p>A segment that is bound by DRAM waits for its bytes: weights, inputs and outputs, at least.{batch} int8 has half the bytes of fp16, \
+         and a higher <code>dram.bytes_per_cycle</code> shortens the wait itself.{kept}</p>"
     );
     page
 }

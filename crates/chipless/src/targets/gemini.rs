@@ -428,13 +428,18 @@ impl Document for Opened<'_> {
         let is_late = reasons.any(|reason| {
             reason.name == "weight_buffer" && reason.value != Some(Value::Integer(0))
         });
-        is_late
-            .then(|| {
-                "stalls: `weight_buffer` counts the wait for weights, also where they are late because DRAM brings them late; the critical path follows them to DRAM"
-                    .to_owned()
-            })
-            .into_iter()
-            .collect()
+        let cores = facts.iter().find(|fact| fact.name == "stalls_by_core");
+        let cores = cores.map_or(0, |cores| cores.children.len());
+        let sum = (cores > 1).then(|| {
+            format!(
+                "stalls: cycles of {cores} cores added up; `stalls_by_core` in the JSON has each"
+            )
+        });
+        let late = is_late.then(|| {
+            "stalls: `weight_buffer` counts the wait for weights, also where they are late because DRAM brings them late; the critical path follows them to DRAM"
+                .to_owned()
+        });
+        sum.into_iter().chain(late).collect()
     }
 
     fn faster(&self, limit: Option<(&str, f64)>) -> Option<String> {
@@ -468,8 +473,10 @@ impl Document for Opened<'_> {
                 format!("{as_it_is} --batch 4"),
             ),
             Some("noc") => (
-                "Of the machine's parameters, the links between cores help most. A longer search finds shorter ways"
-                    .to_owned(),
+                format!(
+                    "Of the machine's parameters, the links between cores help most. {}A longer search may find somewhat shorter ways",
+                    self.slow_links().unwrap_or_default()
+                ),
                 format!("{as_it_is} --objective delay --seconds 60"),
             ),
             None => (
@@ -477,7 +484,7 @@ impl Document for Opened<'_> {
                 format!("{as_it_is} --objective delay --seconds 60"),
             ),
             Some(_) => (
-                "Of the machine's parameters, the cores help most. A longer search shares the work better".to_owned(),
+                "Of the machine's parameters, the cores help most. A longer search may share the work better".to_owned(),
                 format!("{as_it_is} --objective delay --seconds 60"),
             ),
         };
@@ -549,6 +556,25 @@ impl Document for Opened<'_> {
 }
 
 impl Opened<'_> {
+    /// What to say of transfers of DRAM that a link on their way slows down.
+    fn slow_links(&self) -> Option<String> {
+        let lowered = self.lower().ok()?;
+        let program = &lowered.program;
+        let timeline =
+            chipless_sim::run(&chipless_sim::Verified::assume(program), &mut TimingOnly).timeline;
+        let queue = replay::DramQueue::of(program, &timeline);
+        let share = |part: f64, of: f64| 100.0 * part / of.max(1.0);
+        (queue.slowed_bytes > 0).then(|| {
+            format!(
+                "DRAM moves one transfer at a time, in {:.0} % of the run. {:.0} % of its bytes cross links that are slower, and move at {:.1} instead of {:.1} GB/s: wider links, or more ports of DRAM in the machine, help these. ",
+                share(queue.busy.ns(), timeline.end.ns()),
+                share(queue.slowed_bytes as f64, queue.bytes as f64),
+                queue.slowed_bytes as f64 / queue.slowed.ns().max(1.0),
+                queue.bytes as f64 / queue.at_bandwidth.ns().max(1.0),
+            )
+        })
+    }
+
     /// What to say where the schedule was made for another mesh than the machine has: the file says its mesh, and is timed on that.
     fn mesh_note(&self, machine: &Machine, file: Option<&str>) -> Option<String> {
         let (file, there) = (file?, machine.mesh());

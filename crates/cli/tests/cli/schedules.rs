@@ -406,16 +406,35 @@ fn a_difference_takes_nothing_back() {
     }
 }
 
-/// Images that `--shape` gives are layers of their own, and are counted as images.
+/// Images of `--batch` and of `--shape` are a batch in fp16, and the file is named first.
 #[test]
-fn images_of_a_shape_are_told() {
+fn images_of_a_shape_are_a_batch() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("s.json").display().to_string();
     let given = ["schedule", NETWORK, "--machine", MACHINE, "--no-compare"];
-    let shape = ["--shape", "input=4,3,8,8", "--trees", "5", "-o", &output];
-    let (code, out, err) = run(&[&given, &shape[..]].concat());
-    assert_eq!(code, 0, "{err}");
-    assert!(out.contains(" layers, 4 images ("), "{out}");
+    let shape = ["--shape", "input=4,3,8,8"];
+    let batch = ["--batch", "4", "--precision", "fp16"];
+    for images in [&shape[..], &batch[..]] {
+        let search = ["--trees", "5", "-o", &output];
+        let (code, out, err) = run(&[&given, images, &search[..]].concat());
+        assert_eq!(code, 0, "{err}");
+        assert!(out.starts_with("small.onnx"), "{out}");
+        assert!(out.contains(" layers, batch 4, on"), "{out}");
+        assert!(out.contains("\n5 trees in"), "{out}");
+    }
+}
+
+/// Machines of `run` have no mesh that a network could be scheduled for.
+#[test]
+fn a_target_is_no_mesh() {
+    for name in ["gemini", "spec", "set"] {
+        let (code, _, err) = run(&["schedule", NETWORK, "--machine", name, "-o", "s.json"]);
+        assert_eq!(code, 2, "{err}");
+        assert!(
+            err.contains("mesh4x4") && err.contains("machine for `run`"),
+            "{err}"
+        );
+    }
 }
 
 /// A tree that is given is evaluated by both measures, and its schedule is written in the dialect that a search writes.
@@ -455,7 +474,7 @@ fn a_tree_that_is_given_is_replayed() {
     );
 }
 
-/// The page says of each segment what the replay says, and names an option that the precision takes.
+/// The page says of each segment what the replay says.
 #[test]
 fn the_page_is_of_the_replay() {
     let directory = tempfile::tempdir().unwrap();
@@ -470,14 +489,13 @@ fn the_page_is_of_the_replay() {
         "--trees",
         "20",
     ];
-    // In fp16 each image has layers of its own, so that more of them share nothing.
-    for (more, has_batch) in [("fp16", false), ("int8", true)] {
+    for more in ["fp16", "int8"] {
         let outputs = ["-o", &output, "--report", &page, "--precision", more];
         let (code, said, err) = run(&[&given[..], &outputs[..]].concat());
         assert_eq!(code, 0, "{err}");
         let text = std::fs::read_to_string(&page).unwrap();
         assert!(
-            text.contains("--batch 4") == has_batch && text.contains("DRAM busy"),
+            text.contains("--batch 4") && text.contains("DRAM busy"),
             "{text}"
         );
         let replay = said.lines().find(|line| line.trim().starts_with("replay"));

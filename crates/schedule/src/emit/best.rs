@@ -2,7 +2,7 @@
 
 use super::spec::Emitter;
 use super::written::Written;
-use super::{Floor, Unwritten};
+use super::{DramCycles, Floor, Unwritten};
 use crate::machine::Machine;
 use crate::model::{Cost, Objective, explicit, nodes_of, with_evaluator};
 use crate::network::Network;
@@ -29,6 +29,8 @@ pub struct Best {
     pub layer_by_layer: Option<(f64, i64)>,
     /// What no schedule is faster than, by the replay.
     pub floor: Floor,
+    /// What the queue of DRAM did in the replay, which takes so many cycles.
+    pub dram: DramCycles,
 }
 
 /// The schedule of a tree. It has passed every check before it is given.
@@ -109,7 +111,8 @@ pub fn searched(
         let before = began.elapsed().as_secs_f64();
         let most = options.seconds.unwrap_or(f64::INFINITY) * BY_THE_MODEL;
         let left = (most - before).max(0.0) / (count - number) as f64;
-        if before >= most && number > 0 {
+        let share = of_model.map(|trees| trees / count + u64::from(number < trees % count));
+        if number > 0 && (before >= most || share == Some(0)) {
             break;
         }
         let part = Options {
@@ -119,7 +122,7 @@ pub fn searched(
             latest: options
                 .seconds
                 .map(|_| began + Duration::from_secs_f64(most.clamp(0.0, 1e6))),
-            trees: of_model.map(|trees| trees / count + u64::from(number < trees % count)),
+            trees: share,
             ..options.clone()
         };
         let found = search::search(network, machine, &part, interrupted, &mut |so_far| {
@@ -188,6 +191,7 @@ fn first(
             let root = nodes_of(evaluator, &tree)?;
             emitter.schedule(evaluator, &root)
         })?;
+        let dram = emitter.dram_cycles(&schedule.0)?;
         let text = schedule.0.write();
         let Some(fault) = emitter.faults(&text) else {
             return Ok(Best {
@@ -201,6 +205,7 @@ fn first(
                 }),
                 layer_by_layer: None,
                 floor: emitter.floor(batch),
+                dram,
             });
         };
         wrong = wrong.or(Some(Unwritten::Refused(fault)));

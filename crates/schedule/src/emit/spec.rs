@@ -14,6 +14,7 @@ use crate::model::{Block, Impossible, intervals};
 use crate::search::refine::Figures;
 use chipless_gemini::bytes::{feature_map, usual_align, weights};
 use chipless_gemini::lower::Pace;
+use chipless_gemini::replay::DramQueue;
 use chipless_gemini::schedule::Schedule;
 use chipless_gemini::{Data, Document, MACHINES, Name, Network};
 use chipless_model::Limits;
@@ -22,6 +23,19 @@ use std::collections::BTreeSet;
 
 /// Bytes of parameters beside the weights of an output channel.
 const PARAMETERS: i64 = chipless_gemini::bytes::CHANNEL_PARAMETERS as i64;
+
+/// What the queue of DRAM does in a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DramCycles {
+    /// Bytes from and to DRAM.
+    pub bytes: u64,
+    /// How many of them are results that are read again on the chip.
+    pub result_bytes: u64,
+    /// Cycles of the bytes at the bandwidth of DRAM.
+    pub at_bandwidth: i64,
+    /// Cycles in which a transfer runs.
+    pub busy: i64,
+}
 
 /// Everything that trees are made schedules with.
 pub(super) struct Emitter<'e> {
@@ -134,6 +148,24 @@ impl<'e> Emitter<'e> {
             network: Some(&self.network),
             weights: None,
         }
+    }
+
+    /// What the queue of DRAM does in the replay of a schedule.
+    pub(super) fn dram_cycles(&self, schedule: &Schedule) -> Result<DramCycles, Unwritten> {
+        let limits = Limits::default();
+        let lowered = chipless_gemini::lower(schedule, &self.data(), &self.timed, &limits);
+        let program = lowered
+            .map_err(|finding| Unwritten::Unsupported(finding.to_string()))?
+            .program;
+        let timeline = chipless_sim::run(&Verified::assume(&program), &mut TimingOnly).timeline;
+        let queue = DramQueue::of(&program, &timeline);
+        let cycles = |time| self.timed.cycles_of(time) as i64;
+        Ok(DramCycles {
+            bytes: queue.bytes,
+            result_bytes: queue.result_bytes,
+            at_bandwidth: cycles(queue.at_bandwidth),
+            busy: cycles(queue.busy),
+        })
     }
 
     /// What Chipless' replay says of a schedule.

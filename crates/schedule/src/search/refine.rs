@@ -87,7 +87,7 @@ struct Said {
     score: f64,
 }
 
-/// The best trees of some searches by a judge, best first, and how many were judged.
+/// The best trees of some searches by a judge, best first, and how many more were judged.
 ///
 /// # Errors
 /// What the judge said of the first, if he wants none.
@@ -167,6 +167,8 @@ pub(crate) fn refine<E: Send + From<Impossible>>(
         if let Some(error) = wrong.filter(|_| climb.best.is_empty()) {
             return Err(error);
         }
+        // Their searches have counted these.
+        climb.trees = 0;
         climb.climb(&mut searcher, &mut course, round, &mut ask);
         climb.prefer_busy_cores();
         drop(tasks);

@@ -34,7 +34,7 @@ fn compared(front: &Front, float: &Front, given: &Inputs) -> Result<Comparison, 
     let of = (&front.network, &machine());
     let never = AtomicBool::new(false);
     let found = searched(&written, of, &options(40, 1, 1, 1), &never, &mut |_| {});
-    let prepared = prepare(front, Some(float.clone()), given, 5)?;
+    let prepared = prepare((front, 1), Some(float.clone()), given, 5)?;
     compare(&prepared, &found.unwrap().1.text)
 }
 

@@ -103,7 +103,15 @@ fn a_schedule_is_between_its_floor_and_one_layer_at_a_time() {
             "{cycles}, {alone}, {:?}",
             best.floor
         );
-        assert!(best.floor.cycles() > 0 && found.trees > 0);
+        let dram = best.dram;
+        assert!(dram.bytes as i64 >= best.floor.dram_bytes, "{dram:?}");
+        assert!(
+            dram.at_bandwidth <= dram.busy && dram.busy <= cycles,
+            "{dram:?} of {cycles}"
+        );
+        assert!(best.floor.padding_bytes < best.floor.dram_bytes);
+        assert!(best.floor.cycles() > 0);
+        assert_eq!(found.trees, 400);
         let segments = segment_times(&written, of, &best.tree, &best.text).unwrap();
         let all: i64 = segments.iter().map(|segment| segment.cycles).sum();
         assert!((all - cycles).abs() <= 1, "{segments:?}");

@@ -17,17 +17,18 @@ use std::sync::atomic::AtomicBool;
 fn run(graph: Graph, input: &[f32]) -> Vec<(Vec<u64>, Vec<f32>)> {
     run_front(
         &read(&graph.bytes(), &Shapes::new(), &|_| None).unwrap(),
+        1,
         input,
     )
 }
 
-fn run_front(front: &Front, input: &[f32]) -> Vec<(Vec<u64>, Vec<f32>)> {
+pub(crate) fn run_front(front: &Front, batch: i64, input: &[f32]) -> Vec<(Vec<u64>, Vec<f32>)> {
     let (machine, limits) = (machine(), Limits::default());
-    let written = Written::of(front, 1, true).unwrap();
+    let written = Written::of(front, batch, true).unwrap();
     let (_, best) = searched(
         &written,
         (&front.network, &machine),
-        &options(40, 1, 1, 1),
+        &options(40, 1, 1, batch),
         &AtomicBool::new(false),
         &mut |_| {},
     )
@@ -64,12 +65,12 @@ fn run_front(front: &Front, input: &[f32]) -> Vec<(Vec<u64>, Vec<f32>)> {
         .collect()
 }
 
-fn random(rng: &mut Rng, count: i64) -> Vec<f32> {
+pub(crate) fn random(rng: &mut Rng, count: i64) -> Vec<f32> {
     let number = |_| f16::from_f32(rng.f32() * 2.0 - 1.0).to_f32();
     (0..count).map(number).collect()
 }
 
-fn near(found: &[f32], expected: &[f32]) {
+pub(crate) fn near(found: &[f32], expected: &[f32]) {
     assert_eq!(found.len(), expected.len());
     let most = expected.iter().fold(0.0, |most: f32, v| most.max(v.abs()));
     for (at, (a, b)) in found.iter().zip(expected).enumerate() {
@@ -162,7 +163,7 @@ proptest! {
                 return Ok(());
             }
         };
-        let outputs = run_front(&front, &numbers);
+        let outputs = run_front(&front, 1, &numbers);
         prop_assert!(outputs.iter().any(|(_, all)| all.iter().all(|v| v.abs() < 0.002)), "{outputs:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! The scheduler from files to results.
 
+mod batches;
 mod bounds;
 mod busy;
 mod calibrated;

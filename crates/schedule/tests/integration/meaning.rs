@@ -279,14 +279,14 @@ fn grids_that_are_counted_are_constants() {
             precision: Some(Precision::Int8),
             shapes,
         };
-        (reading.batch(), reading.read(&grid(), &|_| None))
+        reading.read(&grid(), &|_| None)
     };
-    let (batch, front) = read(1, &[2, 3, 5, 4]);
-    let (front, _) = front.unwrap();
-    assert_eq!((batch, front.inputs[0].extents), (2, [3, 5, 4]));
+    let network = read(1, &[2, 3, 5, 4]).unwrap();
+    let front = &network.front;
+    assert_eq!((network.batch, front.inputs[0].extents), (2, [3, 5, 4]));
     let places = front.constants[0].values.clone().unwrap();
     assert!(places.ends_with(&[4.0]), "{places:?}");
-    let said = |batch: i64, shape: &[i64]| read(batch, shape).1.unwrap_err().to_string();
+    let said = |batch: i64, shape: &[i64]| read(batch, shape).unwrap_err().to_string();
     assert!(said(4, &[2, 3, 5, 4]).contains("has 2 images"));
     assert!(said(1, &[1, 3, 5, 5]).contains("fixes dimension 3"));
     let open = chipless_schedule::onnx::read(&grid(), 1, &|_| None).unwrap_err();

@@ -36,6 +36,7 @@ struct Ready {
     name: String,
     network: Network,
     written: Written,
+    batch: i64,
 }
 
 /// Schedules networks on every machine of a space.
@@ -124,18 +125,18 @@ fn open(space: &Space, name: &str, files: &AnyFiles) -> Result<(Ready, Vec<u8>),
         let found = files.open(&path.to_string_lossy()).ok();
         Some(found?.to_vec())
     };
-    let (front, _) =
-        space.reading.read(&bytes, &beside).map_err(|error| {
-            match chipless::kind_of(name, &bytes) {
-                Some(found) => wrong(&format_args!("expected an ONNX model, found {found}")),
-                None => wrong(&error),
-            }
-        })?;
-    let written = Written::of(&front, space.reading.batch(), false).map_err(|e| wrong(&e))?;
+    let read = space.reading.read(&bytes, &beside).map_err(|error| {
+        match chipless::kind_of(name, &bytes) {
+            Some(found) => wrong(&format_args!("expected an ONNX model, found {found}")),
+            None => wrong(&error),
+        }
+    })?;
+    let written = Written::of(&read.front, read.batch, false).map_err(|e| wrong(&e))?;
     let ready = Ready {
         name: name.to_owned(),
-        network: front.network,
+        network: read.front.network,
         written,
+        batch: read.batch,
     };
     Ok((ready, bytes.to_vec()))
 }
@@ -156,7 +157,7 @@ fn scheduled(
 ) -> Result<Point, Failure> {
     let machine = base.machine(&space.figures, figures)?;
     let options = search::Options {
-        batch: space.reading.batch(),
+        batch: ready.batch,
         objective: space.objective,
         seconds: None,
         trees: Some(space.trees),
@@ -176,7 +177,7 @@ fn scheduled(
     .map_err(|unwritten| impossible(&ready.name, &machine, &unwritten))?;
     let (energy, cycles) = best.replay;
     Ok(Point {
-        latency: cycles as f64 / machine.clock * 1e9,
+        latency: cycles as f64 * 1e9 / machine.clock,
         energy,
         price: Price::of(&machine, space.process, space.memory),
     })

@@ -134,10 +134,7 @@ impl Space {
                 }
             }
         }
-        match self.reading.conflict() {
-            Some((_, text)) => Err(reader.wrong(node.span, text)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn price(&mut self, reader: Reader<'_>, node: &Node) -> Result<(), Failure> {

@@ -84,9 +84,10 @@ fn a_point_is_what_schedule_finds() {
         precision: None,
         shapes: std::collections::BTreeMap::default(),
     };
-    let (front, _) = reading
+    let front = reading
         .read(&std::fs::read(network()).unwrap(), &|_| None)
-        .unwrap();
+        .unwrap()
+        .front;
     let written = emit::Written::of(&front, 1, false).unwrap();
     let options = search::Options {
         batch: 1,
@@ -195,7 +196,6 @@ fn what_is_wrong_with_a_space_is_said_with_its_line_before_anything_runs() {
         "machine: {l2.bytes: {from: 1, to: 9}}\n",
         "schedule: {tree: 100}\n",
         "schedule: {objective: speed}\n",
-        "schedule: {precision: fp16, batch: 4}\n",
         "price: {process: 3nm}\n",
         "front: [latency_ns]\n",
         "front: [latency_ns, area]\n",

@@ -191,6 +191,12 @@ impl Map {
                 );
             }
         }
+        let _ = writeln!(
+            svg,
+            r#"<text x="{}" y="{:.1}" text-anchor="end">address in L2</text>"#,
+            left - 6.0,
+            above - 6.0
+        );
         for part in 0..=4u64 {
             let address = self.height / 4 * part;
             let _ = writeln!(
@@ -238,12 +244,12 @@ impl Map {
                 line[from..to].fill(mark);
             }
         }
-        let mut text = String::new();
+        let mut text = "address in L2\n".to_owned();
         for (line, cells) in cells.iter().enumerate().rev() {
             let address = (u128::from(self.height) * line as u128 / LINES as u128) as u64;
             let _ = writeln!(
                 text,
-                "{address:>10x} │{}",
+                "{address:>#10x} │{}",
                 cells.iter().collect::<String>().trim_end()
             );
         }

@@ -20,12 +20,13 @@ use chipless_schedule::import::Shapes;
 use chipless_schedule::machine::Machine;
 use chipless_schedule::mesh;
 use chipless_schedule::model::{Bounds, Cost, Impossible, Objective};
-use chipless_schedule::reading::{self, Reading};
+use chipless_schedule::reading::{self, Network, Reading};
 use chipless_schedule::report::{Figures, Improvement, ModelFigures, Report, RunnerUp, Segments};
 use chipless_schedule::search::{self, Progress};
 use chipless_schedule::tree::Tree;
 use clap::{Args, ValueEnum};
 use compared::{compared, prepared};
+use cpu_time::ProcessTime;
 use evaluated::evaluate;
 use std::path::{Path, PathBuf};
 use told::Told;
@@ -51,7 +52,7 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
     /// Number of images that are computed at once.
     ///
-    /// Replaces an open first dimension of the inputs, or one of 1. With fp16, pass --shape instead.
+    /// Replaces an open first dimension of the inputs, or one of 1. Weights are loaded once for all images.
     #[arg(
         long,
         value_name = "N",
@@ -146,7 +147,7 @@ const EXAMPLES: &str = "\
 Examples:
   chipless machine mesh4x4 --template > mesh.json   a machine to edit
   chipless schedule net.onnx --machine mesh4x4 --precision int8 --batch 4 -o schedule.json
-  chipless schedule net.onnx --machine mesh4x4 --precision fp16 --shape x=4,3,8,8 -o s.json
+  chipless schedule net.onnx --machine mesh4x4 --precision fp16 --shape x=1,3,8,8 -o s.json
   chipless schedule net.onnx --machine mesh4x4 -o s.json --network-out net.json --weights-out w
   chipless run s.json --machine mesh4x4 --network net.json --weights w --input x=x.npy
   chipless schedule net.onnx --machine mesh4x4 --calibrate images.npz -o schedule.json
@@ -267,13 +268,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         files::can_fill(directory)?;
     }
     let machine = machine(&arguments.machine)?;
-    let (mut front, batch) = network(arguments, batch)?;
+    let mut read = network(arguments, batch)?;
     let mut inputs = inputs(&arguments.inputs)?;
-    let first = calibrated(arguments, &mut front)?;
+    let first = calibrated(arguments, &mut read.front)?;
     if inputs.is_empty() {
         inputs = first;
     }
-    let front = front;
+    let read = read;
+    let (front, batch) = (&read.front, read.batch);
     if !arguments.inputs.is_empty()
         && (arguments.dialect == Dialect::Set || arguments.evaluate.is_some())
     {
@@ -281,10 +283,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Err(Failure::misuse("--input", text));
     }
     if let Some(tree) = &arguments.evaluate {
-        return evaluate(arguments, &front, &machine, batch, tree);
+        return evaluate(arguments, &read, &machine, tree);
     }
     // What cannot be written is said before the search.
-    let lowered = emit::Written::of(&front, batch, arguments.weights_out.is_some())
+    let lowered = emit::Written::of(front, batch, arguments.weights_out.is_some())
         .map_err(|error| Failure::unreadable(arguments.network.display(), error));
     let is_computed = arguments.dialect == Dialect::Spec
         || arguments.network_out.is_some()
@@ -296,7 +298,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             arguments.network.display()
         ));
     }
-    let prepared = prepared(arguments, (&front, batch), &inputs)?;
+    let prepared = prepared(arguments, (front, batch), &inputs)?;
     let interrupted = interrupted();
     let mut told = Told::new(arguments.objective.into(), machine.clock);
     let mut say = |progress: &Progress| told.say(progress);
@@ -316,12 +318,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .output
         .as_deref()
         .unwrap_or(Path::new("schedule.json"));
-    told::begun(arguments, &front, &machine);
+    told::begun(arguments, front, &machine);
     let (mut replay, mut comparison) = (None, None);
-    let (mut layer_by_layer, mut floor) = (None, None);
+    let (mut layer_by_layer, mut floor, mut dram) = (None, None, None);
     let runner_up;
     let mut page_segments = Vec::new();
-    let mut found;
+    let (mut found, worked);
+    let began = ProcessTime::now();
     let network = &front.network;
     if let (Dialect::Spec, Some(lowered)) = (arguments.dialect, &lowered) {
         let best;
@@ -333,10 +336,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             &mut say,
         )
         .map_err(|error| short(&arguments.network, &error))?;
+        worked = began.elapsed();
         let replayed = |(energy, delay)| Figures::new(energy, delay as f64);
         replay = Some(replayed(best.replay));
         layer_by_layer = best.layer_by_layer.map(replayed);
         floor = Some(best.floor.into());
+        dram = Some(best.dram.into());
         runner_up = best.runner_up.map(|(cost, run)| RunnerUp {
             model: ModelFigures::from(&cost),
             replay: Some(replayed(run)),
@@ -349,18 +354,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
                     .map_err(|error| short(&arguments.network, &error))?;
         }
         if let Some(prepared) = &prepared {
-            comparison = compared(arguments, prepared, &front, &best.text)?;
+            comparison = compared(arguments, prepared, front, &best.text)?;
         }
     } else {
         found = search::search(network, &machine, &options, interrupted, &mut say)
             .map_err(|impossible| refused(&arguments.network, &impossible))?;
-        write_set_dialect(arguments, output, &front, &machine, &found.tree)?;
+        worked = began.elapsed();
+        write_set_dialect(arguments, output, front, &machine, &found.tree)?;
         runner_up = found.runner_up.map(|cost| RunnerUp {
             model: ModelFigures::from(&cost),
             replay: None,
         });
     }
-    told::few_trees(arguments, &found, front.network.layers.len());
+    told::few_trees(arguments, &found, front.network.layers.len(), worked);
     if let (Some(lowered), Some(path)) = (&lowered, &arguments.network_out) {
         files::write(path, &[lowered.network_text().as_bytes()])?;
     }
@@ -392,15 +398,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         replay,
         layer_by_layer,
         replay_floor: floor,
+        replay_dram: dram,
         runner_up,
         comparison,
-        ..report(
-            arguments,
-            (&front, &machine),
-            options.batch,
-            &found.cost,
-            &found.bounds,
-        )
+        ..report(arguments, (&read, &machine), &found.cost, &found.bounds)
     };
     if let Some(path) = &arguments.report {
         let modelled;
@@ -412,13 +413,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
                 Segments::Modelled(&modelled)
             }
         };
-        let batch = told::larger_batch(&front, batch);
+        let batch = told::larger_batch(&read);
         let page = chipless_schedule::report::page(&report, segments, batch.as_deref());
         files::write(path, &[page.as_bytes()])?;
     }
     let done = answer(arguments, &report)?;
     if !arguments.answer.is_json() {
-        terminal::print(&told::next(arguments, output, &front, lowered.as_ref()))?;
+        terminal::print(&told::next(arguments, output, front, lowered.as_ref()))?;
     }
     Ok(done)
 }
@@ -480,7 +481,16 @@ fn threads(arguments: &Arguments) -> usize {
 fn machine(path: &Path) -> Result<Machine, Failure> {
     let ready_made = path.to_str().and_then(mesh::file);
     if ready_made.is_none() && !path.exists() && path != Path::new("-") {
-        return Err(Failure::unreadable(path.display(), NO_MESH));
+        let name = path.to_string_lossy();
+        let is_built_in = chipless::TARGETS.iter().any(|target| {
+            target.name() == name || target.machines().iter().any(|(own, _)| *own == name)
+        });
+        let text = if is_built_in {
+            "expected the mesh to schedule for, such as mesh4x4, or a machine file. This is a machine for `run`, which does not say how many cores the mesh has"
+        } else {
+            NO_MESH
+        };
+        return Err(Failure::unreadable(path.display(), text));
     }
     let text = ready_made.map_or_else(|| files::read_text(path), Ok)?;
     let (machine, unknown) =
@@ -513,21 +523,14 @@ fn shapes(given: &[String]) -> Result<Shapes, Failure> {
         .collect()
 }
 
-/// The images of a schedule: the batch, or the first extent of the inputs where `--shape` gives it. Layers are repeated for those.
-fn images(given: &[String], batch: i64) -> i64 {
-    let shapes = shapes(given).unwrap_or_default();
-    let first = shapes.values().filter(|shape| shape.len() > 1);
-    first.map(|shape| shape[0]).max().unwrap_or(1).max(batch)
-}
-
 /// The bytes of a file that an ONNX file names.
 fn beside(network: &Path, name: &str) -> Option<Vec<u8>> {
     let file = files::open(&reading::beside(network, name)?).ok();
     Some(file?.to_vec())
 }
 
-/// The network, and its batch.
-fn network(arguments: &Arguments, batch: i64) -> Result<(Front, i64), Failure> {
+/// The network.
+fn network(arguments: &Arguments, batch: i64) -> Result<Network, Failure> {
     let path = arguments.network.as_path();
     let wrong = |error: &dyn std::fmt::Display| Failure::unreadable(path.display(), error);
     let is_calibrated = arguments.calibrate.is_some();
@@ -539,12 +542,9 @@ fn network(arguments: &Arguments, batch: i64) -> Result<(Front, i64), Failure> {
             .map(reading::Precision::from),
         shapes: shapes(&arguments.shape)?,
     };
-    if let Some((option, text)) = reading.conflict() {
-        return Err(Failure::misuse(format_args!("--{option}"), text));
-    }
     let bytes = files::open(path).map_err(|error| wrong(&error))?;
     let beside = |name: &str| beside(path, name);
-    let (front, note) = reading.read(&bytes, &beside).map_err(|error| {
+    let network = reading.read(&bytes, &beside).map_err(|error| {
         match chipless::kind_of(&path.to_string_lossy(), &bytes) {
             Some(found) => wrong(&format_args!(
                 "expected an ONNX model or a front-end file (JSON), found {found}"
@@ -552,10 +552,18 @@ fn network(arguments: &Arguments, batch: i64) -> Result<(Front, i64), Failure> {
             None => wrong(&error),
         }
     })?;
-    if let Some(note) = note {
+    if let Some(note) = &network.note {
         terminal::complain(&format!("{}: note: {note}\n", path.display()));
     }
-    Ok((front, reading.batch()))
+    if let Some(why) = &network.repeated {
+        terminal::complain(&format!(
+            "{}: warning: {why}. So layers are repeated for each of the {} images, and each loads its weights again: scheduling one image and running it {} times is often faster. --precision int8 has real batches where it supports the network\n",
+            path.display(),
+            network.images,
+            network.images
+        ));
+    }
+    Ok(network)
 }
 
 /// No schedule exists.
@@ -585,19 +593,21 @@ fn tree_text(tree: &Tree) -> String {
 /// What is told of a tree, however it was found.
 fn report(
     arguments: &Arguments,
-    (front, machine): (&Front, &Machine),
-    batch: i64,
+    (read, machine): (&Network, &Machine),
     cost: &Cost,
     bounds: &Bounds,
 ) -> Report {
+    let network = &read.front.network;
+    let file = arguments.network.file_name().unwrap_or_default();
     Report {
         schema_version: SCHEMA_VERSION,
-        network: front.network.name.clone(),
+        file: file.to_string_lossy().into_owned(),
+        network: network.name.clone(),
         machine: machine.name.clone(),
         clock_hz: machine.clock,
-        layers: front.network.layers.len(),
-        batch,
-        images: images(&arguments.shape, batch),
+        layers: network.layers.len(),
+        batch: read.images,
+        layers_repeated: read.repeated.is_some(),
         objective: Objective::from(arguments.objective).name(),
         seed: arguments.seed,
         threads: threads(arguments),
@@ -611,6 +621,7 @@ fn report(
         replay: None,
         layer_by_layer: None,
         replay_floor: None,
+        replay_dram: None,
         runner_up: None,
         comparison: None,
     }

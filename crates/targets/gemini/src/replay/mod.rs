@@ -1,11 +1,13 @@
 //! What a replay tells besides times of tasks: why cores stood still, what L2 held, what moved, what it cost.
 
 mod compare;
+mod dram;
 mod occupancy;
 mod stalls;
 mod trace;
 
 pub use compare::compare;
+pub use dram::DramQueue;
 pub use occupancy::{Level, occupancy};
 pub use stalls::{StallTable, Stalls, stalls};
 pub use trace::{Span, Trace};
@@ -72,14 +74,20 @@ pub fn facts(
     let stalls = stalls(schedule, program, tiles, timeline);
     let cycles = |time: Time| machine.cycles_of(time);
     let levels = occupancy(schedule, tiles, timeline);
-    let reasons = |stalls: &Stalls| -> Vec<Node> {
-        let all = stalls.by_reason();
-        all.map(|(reason, time)| count(reason, cycles(time))).into()
+    // Rows are whole cycles that add up to those of all.
+    let reasons = |so_far: &mut Stalls, stalls: &Stalls| -> Vec<Node> {
+        let before = so_far.by_reason();
+        *so_far += *stalls;
+        let after = so_far.by_reason().into_iter().zip(before);
+        after
+            .map(|((reason, after), (_, before))| count(reason, cycles(after) - cycles(before)))
+            .collect()
     };
+    let (mut of_cores, mut of_layers) = (Stalls::default(), Stalls::default());
     let pj = |name: &str, value: f64| leaf(name, Value::Number(value));
     vec![
         count("latency_cycles", cycles(timeline.end)),
-        group("stalls", reasons(&stalls.all)),
+        group("stalls", reasons(&mut Stalls::default(), &stalls.all)),
         group(
             "stalls_by_core",
             stalls
@@ -88,7 +96,7 @@ pub fn facts(
                 .zip(&schedule.cores)
                 .map(|(stalls, core)| {
                     let mut children = vec![count("core", u64::from(core.id))];
-                    children.extend(reasons(stalls));
+                    children.extend(reasons(&mut of_cores, stalls));
                     group("", children)
                 })
                 .collect(),
@@ -101,7 +109,7 @@ pub fn facts(
                 .map(|(layer, stalls)| {
                     let name = schedule.name(*layer).to_owned();
                     let mut children = vec![leaf("layer", Value::Text(name))];
-                    children.extend(reasons(stalls));
+                    children.extend(reasons(&mut of_layers, stalls));
                     group("", children)
                 })
                 .collect(),

@@ -1,6 +1,6 @@
 //! The comparison of a schedule with the network in floating point.
 
-use super::{Arguments, Dialect, beside};
+use super::{Arguments, Calibration, Dialect, beside};
 use crate::failure::Failure;
 use crate::{files, terminal};
 use chipless_schedule::compare::{self, Comparison, Inputs, Loss, Prepared};
@@ -23,10 +23,7 @@ pub(super) fn prepared<'f>(
     if arguments.no_compare || arguments.dialect != Dialect::Spec {
         return Ok(None);
     }
-    if batch != 1 {
-        return not_compared(arguments, &"only a batch of 1 is compared");
-    }
-    let products = front.network.products();
+    let products = front.network.products().saturating_mul(batch);
     if arguments.inputs.is_empty() && products > MOST_COMPARED {
         let text = format!(
             "it has {products} multiplications, more than {MOST_COMPARED}. Pass --input NAME=FILE.npy to compare all the same"
@@ -41,7 +38,7 @@ pub(super) fn prepared<'f>(
             Err(text) => return not_compared(arguments, &text),
         }
     };
-    match compare::prepare(front, float, inputs, arguments.seed) {
+    match compare::prepare((front, batch), float, inputs, arguments.seed) {
         Ok(prepared) => Ok(Some(prepared)),
         Err(text) => not_compared(arguments, &text),
     }
@@ -64,7 +61,7 @@ pub(super) fn compared(
     match compare::compare(prepared, schedule) {
         Ok(found) => {
             warn(&arguments.network, front, &found.layers);
-            warn_of_outputs(&arguments.network, front, &found);
+            warn_of_outputs(arguments, front, &found);
             Ok(Some(found))
         }
         Err(text) => not_compared(arguments, &text),
@@ -94,8 +91,10 @@ fn warn(path: &Path, front: &Front, layers: &[Loss]) {
         "Rescale the network so that its numbers lie between 6e-5 and 65504 in magnitude"
     } else if front.is_quantised {
         "Check the scales of the QuantizeLinear behind it, and the range of the inputs"
+    } else if front.is_calibrated {
+        "Calibrate with more images, real ones, or schedule the network with --precision fp16"
     } else {
-        "Schedule the network with --precision fp16, or pass a quantised network (QDQ)"
+        "Schedule the network with --precision fp16, or give int8 its ranges with --calibrate"
     };
     for loss in layers.iter().take(MOST_NAMED) {
         let text = if loss.saturated > 0.0 {
@@ -123,7 +122,7 @@ fn warn(path: &Path, front: &Front, layers: &[Loss]) {
 const FAR: f64 = 0.1;
 
 /// Names the output that is furthest from the network's, where it is far.
-fn warn_of_outputs(path: &Path, front: &Front, found: &Comparison) {
+fn warn_of_outputs(arguments: &Arguments, front: &Front, found: &Comparison) {
     let errors = found.outputs.iter();
     let errors = errors.filter_map(|output| Some((output, output.relative_error?)));
     let Some((output, error)) = errors.max_by(|(_, one), (_, other)| one.total_cmp(other)) else {
@@ -132,12 +131,16 @@ fn warn_of_outputs(path: &Path, front: &Front, found: &Comparison) {
     if error > FAR && front.bits() == 8 {
         let advice = if front.is_quantised {
             "Compare on data that the network was quantised for (--input)"
-        } else {
+        } else if !front.is_calibrated {
             "Schedule the network with --precision fp16, or give int8 its ranges with --calibrate"
+        } else if arguments.calibration == Calibration::Mse {
+            "Schedule the network with --precision fp16, or calibrate with more images, real ones"
+        } else {
+            "Try --calibration mse, or more and real images for --calibrate; --precision fp16 is near the network"
         };
         terminal::complain(&format!(
             "{}: warning: output `{}` is {:.0} % off the floating-point network. {advice}\n",
-            path.display(),
+            arguments.network.display(),
             output.name,
             error * 100.0
         ));

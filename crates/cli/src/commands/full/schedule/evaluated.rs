@@ -8,17 +8,18 @@ use crate::{files, terminal};
 use chipless_schedule::emit::{self, Written};
 use chipless_schedule::front::Front;
 use chipless_schedule::machine::Machine;
+use chipless_schedule::reading::Network;
 use chipless_schedule::report::{Figures, Report};
 use chipless_schedule::tree::Tree;
 use std::path::Path;
 
 pub(super) fn evaluate(
     arguments: &Arguments,
-    front: &Front,
+    read: &Network,
     machine: &Machine,
-    batch: i64,
     path: &Path,
 ) -> Result<Exit, Failure> {
+    let (front, batch) = (&read.front, read.batch);
     let network = &front.network;
     let text = files::read_text(path)?;
     let tree = Tree::read(&text).map_err(|error| Failure::unreadable(path.display(), error))?;
@@ -30,7 +31,7 @@ pub(super) fn evaluate(
         files.push(path);
     }
     let bounds = chipless_schedule::lower_bounds(network, machine, batch);
-    let mut report = report(arguments, (front, machine), batch, &cost, &bounds);
+    let mut report = report(arguments, (read, machine), &cost, &bounds);
     match arguments.dialect {
         Dialect::Spec => {
             let output = arguments.output.as_deref();
@@ -74,5 +75,6 @@ fn replayed(
     let (energy, delay) = best.replay;
     report.replay = Some(Figures::new(energy, delay as f64));
     report.replay_floor = Some(best.floor.into());
+    report.replay_dram = Some(best.dram.into());
     Ok(best.text)
 }

@@ -7,10 +7,12 @@ use chipless_schedule::emit::Written;
 use chipless_schedule::front::{Front, Layout};
 use chipless_schedule::machine::Machine;
 use chipless_schedule::model::Objective;
+use chipless_schedule::reading::Network;
 use chipless_schedule::report::energy;
 use chipless_schedule::search::{Found, Progress, Stopped};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What is said while the search runs: the best so far by each measure. The search begins anew several times, so the one that it is at may be worse.
 pub(super) struct Told {
@@ -82,9 +84,10 @@ pub(super) fn begun(arguments: &Arguments, front: &Front, machine: &Machine) {
     ));
 }
 
-/// The options of a batch four times as large. In fp16 each image has layers of its own, which share nothing.
-pub(super) fn larger_batch(front: &Front, batch: i64) -> Option<String> {
-    (front.bits() == 8).then(|| format!("--batch {}", batch * 4))
+/// The options of a batch four times as large, where its images share the weights.
+pub(super) fn larger_batch(read: &Network) -> Option<String> {
+    let shares = read.repeated.is_none();
+    shares.then(|| format!("--batch {}", read.images * 4))
 }
 
 /// The files that were written, a line each.
@@ -93,8 +96,20 @@ pub(super) fn files(paths: &[&PathBuf]) -> String {
     paths.iter().map(line).collect()
 }
 
-/// Warns of a search whose time was over before it had changed each layer once.
-pub(super) fn few_trees(arguments: &Arguments, found: &Found, layers: usize) {
+/// Part of a processor below which a search is starved.
+const STARVED: f64 = 0.5;
+
+/// Warns of a search that other work of the computer left little of a processor, or whose time was over before it had changed each layer once.
+pub(super) fn few_trees(arguments: &Arguments, found: &Found, layers: usize, worked: Duration) {
+    let worked = worked.as_secs_f64();
+    if found.stopped == Stopped::Time && worked < STARVED * found.seconds {
+        terminal::complain(&format!(
+            "{}: warning: the search had {worked:.1} s of processor time in {:.1} s, as the computer is busy: the schedule may be far from the best. Search again when it is idle, or pass --trees N, which does not depend on the clock\n",
+            arguments.network.display(),
+            found.seconds,
+        ));
+        return;
+    }
     if found.stopped == Stopped::Time && found.trees < layers as u64 {
         let trees = match found.trees {
             1 => "1 tree was".to_owned(),

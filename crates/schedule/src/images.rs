@@ -1,0 +1,183 @@
+//! Several images of a network in half precision.
+//!
+//! The layers are those of one image, and a schedule has each of them take all images, so that weights are loaded once. A network whose
+//! file leaves the number of images open may let one image change the result of another: it is computed for two images first, and the
+//! second compared with the same image alone.
+
+use crate::compare;
+use crate::front::Front;
+use crate::import::{self, Shapes};
+use crate::onnx::{self, Beside, Refused, proto};
+
+/// A network for several images.
+#[derive(Debug)]
+pub(crate) struct Several {
+    pub(crate) front: Front,
+    /// Images that each layer takes.
+    pub(crate) batch: i64,
+    /// Why it has layers for each image.
+    pub(crate) repeated: Option<String>,
+}
+
+/// Two results of the same numbers in single precision are no further apart: sums may have another order.
+const SAME: f64 = 1e-4;
+
+/// A network for so many images, more than one.
+pub(crate) fn read(
+    bytes: &[u8],
+    (shapes, images): (&Shapes, i64),
+    beside: Beside<'_>,
+) -> Result<Several, Refused> {
+    let one = import::read(bytes, &of_one(shapes, images), beside)?;
+    let why = match shared(bytes, &one, beside) {
+        Ok(()) => {
+            return Ok(Several {
+                front: of_images(one, images),
+                batch: images,
+                repeated: None,
+            });
+        }
+        Err(why) => why,
+    };
+    // Inputs without an axis of images are given as they are, which the model refuses or takes.
+    let mut given = given(&one, images);
+    given.extend(
+        shapes
+            .iter()
+            .filter(|(_, shape)| shape.first() != Some(&1))
+            .map(|(name, shape)| (name.clone(), shape.clone())),
+    );
+    let front = import::read(bytes, &given, beside)?;
+    let repeats = front.network.layers.len() > one.network.layers.len();
+    Ok(Several {
+        front,
+        batch: 1,
+        repeated: why.filter(|_| repeats),
+    })
+}
+
+/// The shapes of one image.
+fn of_one(shapes: &Shapes, images: i64) -> Shapes {
+    let mut shapes = shapes.clone();
+    for shape in shapes.values_mut() {
+        if let [first, _, ..] = &mut shape[..]
+            && *first == images
+        {
+            *first = 1;
+        }
+    }
+    shapes
+}
+
+/// The shapes of the inputs, with so many images where one has an axis of them.
+fn given(one: &Front, images: i64) -> Shapes {
+    let declared = one
+        .inputs
+        .iter()
+        .filter_map(|input| input.declared.as_ref());
+    let shape = |of: &[i64]| match of {
+        [1, rest @ ..] if !rest.is_empty() => [&[images], rest].concat(),
+        all => all.to_vec(),
+    };
+    declared
+        .map(|input| (input.name.clone(), shape(&input.shape)))
+        .collect()
+}
+
+/// The network of one image for several.
+fn of_images(mut one: Front, images: i64) -> Front {
+    let inputs = one
+        .inputs
+        .iter_mut()
+        .filter_map(|input| input.declared.as_mut());
+    for declared in inputs.chain(&mut one.declared) {
+        declared.shape[0] *= images;
+    }
+    one
+}
+
+/// Whether each layer can take all images; if not, why. Where one image changes the result of another, the model wants it so, and nothing
+/// is said.
+fn shared(bytes: &[u8], one: &Front, beside: Beside<'_>) -> Result<(), Option<String>> {
+    let inputs = one
+        .inputs
+        .iter()
+        .filter_map(|input| input.declared.as_ref());
+    let of_one = |shape: &[i64]| shape.len() > 1 && shape[0] == 1;
+    if let Some(input) = inputs.clone().find(|input| !of_one(&input.shape)) {
+        return Err(Some(format!(
+            "the input `{}` of the shape {:?} has no first axis that counts images",
+            input.name, input.shape
+        )));
+    }
+    let (graph, _) = onnx::decoded(bytes).map_err(|refused| Some(refused.to_string()))?;
+    // A model for one image, or one that fails with two, says nothing else of several than to compute each alone.
+    let two = if leaves_open(&graph) {
+        import::read(bytes, &given(one, 2), beside).ok()
+    } else {
+        None
+    };
+    let Some(two) = two else {
+        return match one
+            .declared
+            .iter()
+            .find(|output| output.shape.first() != Some(&1))
+        {
+            None => Ok(()),
+            Some(output) => Err(Some(format!(
+                "the output `{}` of the shape {:?} has no first axis that counts images",
+                output.name, output.shape
+            ))),
+        };
+    };
+    for (of_one, of_two) in one.declared.iter().zip(&two.declared) {
+        let doubled = match &of_one.shape[..] {
+            [first, rest @ ..] => [&[first * 2], rest].concat(),
+            [] => Vec::new(),
+        };
+        if doubled.is_empty() || doubled != of_two.shape {
+            return Err(Some(format!(
+                "the output `{}` has the shape {:?} for one image and {:?} for two: images do not follow each other in it",
+                of_one.name, of_one.shape, of_two.shape
+            )));
+        }
+    }
+    let random = compare::random(&two, 1)?;
+    let second: Vec<Vec<f64>> = random
+        .iter()
+        .map(|all| all[all.len() / 2..].to_vec())
+        .collect();
+    let both = compare::outputs(&two, &random)?;
+    let alone = compare::outputs(one, &second)?;
+    for ((both, alone), declared) in both.iter().zip(&alone).zip(&one.declared) {
+        let difference = compare::difference(&declared.name, &both[both.len() / 2..], alone);
+        if difference.relative_error.is_none_or(|error| error > SAME) {
+            return Err(None);
+        }
+    }
+    Ok(())
+}
+
+/// Whether the file leaves the first dimension of an input open.
+fn leaves_open(graph: &proto::Graph) -> bool {
+    let fixed = |input: &proto::ValueInfo| {
+        let tensor = input.r#type.as_ref()?.tensor_type.as_ref()?;
+        tensor
+            .shape
+            .as_ref()?
+            .dim
+            .first()?
+            .dim_value
+            .filter(|extent| *extent > 0)
+    };
+    let is_constant = |input: &proto::ValueInfo| {
+        graph
+            .initializer
+            .iter()
+            .any(|tensor| tensor.name == input.name)
+    };
+    graph
+        .input
+        .iter()
+        .any(|input| !is_constant(input) && fixed(input).is_none())
+}
