@@ -84,7 +84,7 @@ macro_rules! float {
                 // From here on, the last digits of products are numbers too: no sum of them is rounded to zero.
                 const LEAST: $float = $float::EPSILON * $float::EPSILON;
                 let size = self.abs();
-                (size == 0.0) | ((size >= LEAST) & (size <= $float::MAX))
+                (size == 0.0) | (LEAST..=$float::MAX).contains(&size)
             }
             fn add(sum: $float, other: $float) -> $float {
                 sum + other

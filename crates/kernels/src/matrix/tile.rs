@@ -136,8 +136,8 @@ unsafe fn portable_run<T: Number, const ROWS: usize, const SOME: bool>(
         }
     }
     for unit in 0..units {
-        // SAFETY: there are as many numbers as units.
         let unit = if SOME {
+            // SAFETY: there are as many numbers as units.
             unsafe { *numbers.add(unit) as usize }
         } else {
             unit
