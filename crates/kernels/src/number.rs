@@ -29,6 +29,11 @@ pub trait Number: room::Element + PartialOrd + Debug + Send + Sync {
     #[doc(hidden)]
     fn with_scratch(act: impl FnOnce(&mut Scratch<Self>));
 
+    /// Whether zero times this number leaves every sum as it is that began at zero and has only such factors. Infinities and NaN make a NaN of it.
+    /// A product that is too small to be told from zero can leave a negative zero, to which zero adds a sign.
+    #[doc(hidden)]
+    fn is_moderate(self) -> bool;
+
     /// The sum of two sums.
     #[doc(hidden)]
     #[must_use]
@@ -75,6 +80,12 @@ macro_rules! number {
 macro_rules! float {
     ($float:ident, $avx2:ident $avx512:ident) => {
         number!($float => $float, $float::NEG_INFINITY, unit 1, tiles $avx2 $avx512,
+            fn is_moderate(self) -> bool {
+                // From here on, the last digits of products are numbers too: no sum of them is rounded to zero.
+                const LEAST: $float = $float::EPSILON * $float::EPSILON;
+                let size = self.abs();
+                (size == 0.0) | (LEAST..=$float::MAX).contains(&size)
+            }
             fn add(sum: $float, other: $float) -> $float {
                 sum + other
             }
@@ -92,6 +103,9 @@ macro_rules! float {
 macro_rules! integer {
     ($integer:ident => $sum:ident, unit $unit:literal, $avx2:ident $avx512:ident) => {
         number!($integer => $sum, $integer::MIN, unit $unit, tiles $avx2 $avx512,
+            fn is_moderate(self) -> bool {
+                true
+            }
             fn add(sum: $sum, other: $sum) -> $sum {
                 sum.wrapping_add(other)
             }

@@ -71,7 +71,7 @@ pub fn convolve<T: Number>(
 }
 
 /// The same with weights that were [packed](Panels::transposed): a row for each output channel, `[j][i][c]`. Of the output, a row holds these
-/// channels of a pixel.
+/// channels of a pixel. What weights [leave out](Panels::without_zeros) is not multiplied where no sum shows it.
 pub fn convolve_packed<T: Number>(
     window: &Window,
     input: &[T],
@@ -86,7 +86,9 @@ pub fn convolve_packed<T: Number>(
     )?;
     check_length("output", &[window.out_y, window.out_x], output.rows)?;
     check_length("output channels", &[weights.columns()], output.columns)?;
-    let (b, depth) = (Columns::Packed(weights), weights.depth());
+    let skips = update == Update::Set && weights.can_skip(input);
+    let panels = weights;
+    let (b, depth) = (Columns::Packed { panels, skips }, weights.depth());
     product(window, input, b, depth, output, update)
 }
 

@@ -16,6 +16,8 @@ const PAGE: usize = 256;
 const PAGE_BYTES: u64 = (PAGE * CELL) as u64;
 /// Cells that are compared and filled together.
 const CHUNK: usize = 32;
+/// Cells that are compared together where it is not known how many are alike.
+const SEVERAL: usize = 8;
 /// Cells of a window.
 const CELLS: usize = WINDOW as usize / CELL;
 /// Marks a cell that has a mixture. Numbers of bytes are below it.
@@ -239,9 +241,10 @@ impl Cells {
                 let within = (at - start) as usize;
                 let cell = cells[within / CELL];
                 if cell & MIXED == 0 {
-                    let rest = &cells[within / CELL..];
-                    let alike = rest.iter().take_while(|other| **other == cell).count();
-                    (cell, start + ((within / CELL + alike) * CELL) as u64)
+                    // What comes after the bytes that are asked for does not count.
+                    let last = (end.min(page_end) - start) as usize;
+                    let rest = &cells[within / CELL..last.div_ceil(CELL)];
+                    (cell, start + ((within / CELL + alike(rest)) * CELL) as u64)
                 } else {
                     let content = &self.mixtures.contents[(cell ^ MIXED) as usize];
                     let rest = &content[within % CELL..];
@@ -266,6 +269,17 @@ fn mask(is_set: bool) -> u64 {
 
 fn are_alike(cells: &[u32]) -> bool {
     cells.iter().fold(0, |d, cell| d | (cell ^ cells[0])) == 0
+}
+
+/// How many cells are like the first one until another comes. Several at a time are compared without a branch for each.
+fn alike(cells: &[u32]) -> usize {
+    let Some(first) = cells.first() else {
+        return 0;
+    };
+    let is_like = |several: &&[u32]| several.iter().fold(0, |d, cell| d | (cell ^ first)) == 0;
+    let whole = cells.chunks_exact(SEVERAL).take_while(is_like).count() * SEVERAL;
+    let rest = cells[whole..].iter();
+    whole + rest.take_while(|cell| *cell == first).count()
 }
 
 /// What cells hold whose bytes are not alike.
@@ -365,6 +379,8 @@ impl Mixtures {
         if low % CELL != 0 {
             self.part(&mut cells[first - 1], (low % CELL, CELL), change, seen);
         }
+        // Cells that are not all alike mostly take turns of a few: the next is like the one before.
+        let mut known = None;
         for chunk in cells[first..last].chunks_mut(CHUNK) {
             let one = chunk[0];
             if one & MIXED == 0 && are_alike(chunk) {
@@ -373,12 +389,16 @@ impl Mixtures {
                 continue;
             }
             for cell in chunk {
-                if *cell & MIXED == 0 {
-                    seen(*cell);
-                    *cell = change(*cell);
-                } else {
-                    self.part(cell, (0, CELL), change, seen);
+                let old = *cell;
+                match known {
+                    Some((before, new)) if before == old => *cell = new,
+                    _ if old & MIXED == 0 => {
+                        seen(old);
+                        *cell = change(old);
+                    }
+                    _ => self.part(cell, (0, CELL), change, seen),
                 }
+                known = Some((old, *cell));
             }
         }
         if high % CELL != 0 {

@@ -37,7 +37,11 @@ pub(crate) enum Columns<'a, T: Number> {
     /// columns × depth.
     Transposed(Matrix<'a, T>),
     /// As the tiles take them.
-    Packed(&'a Panels<T>),
+    Packed {
+        panels: &'a Panels<T>,
+        /// Leaves out units that are zero, which must show in no sum.
+        skips: bool,
+    },
 }
 
 /// The second operand of products, as their tiles take it: packed once, where several products have it.
@@ -48,6 +52,9 @@ pub struct Panels<T: Number> {
     depth: usize,
     /// Columns of a panel.
     width: usize,
+    /// For each panel of each block of depth, the units that are not zero, where they are few enough to leave the others out. Nothing where no
+    /// panel has them, or they were not looked for.
+    numbers: Vec<Option<Vec<u32>>>,
 }
 
 impl<T: Number> Panels<T> {
@@ -89,7 +96,45 @@ impl<T: Number> Panels<T> {
             columns,
             depth,
             width,
+            numbers: Vec::new(),
         })
+    }
+
+    /// Looks for units of depth that are zero in all columns of a panel, so that products can leave them out: they are many where weights were
+    /// padded, or where some columns depend on a part of the depth only.
+    #[must_use]
+    pub fn without_zeros(mut self) -> Panels<T> {
+        if !are_moderate(&self.elements) {
+            return self;
+        }
+        let unit = self.width * T::UNIT;
+        let mut numbers = Vec::new();
+        for start in (0..self.depth).step_by(BLOCK_UNITS * T::UNIT) {
+            let block = start..self.depth.min(start + BLOCK_UNITS * T::UNIT);
+            let part = self.part(&(0..self.columns), &block);
+            for panel in part.elements.chunks(part.size) {
+                let is_zero = |unit: &[T]| {
+                    let others = unit.iter().map(|element| *element != T::default());
+                    !others.fold(false, |any, other| any | other)
+                };
+                let units = panel.chunks_exact(unit);
+                let all = units.len();
+                let counted = (0..).zip(units).filter(|(_, unit)| !is_zero(unit));
+                let counted: Vec<u32> = counted.map(|(number, _)| number).collect();
+                numbers.push(
+                    (counted.len() + all / WORTH <= all && counted.len() < all).then_some(counted),
+                );
+            }
+        }
+        if numbers.iter().any(Option::is_some) {
+            self.numbers = numbers;
+        }
+        self
+    }
+
+    /// Whether there are zeros to leave out of the products with these numbers and sums that begin at zero.
+    pub(crate) fn can_skip(&self, a: &[T]) -> bool {
+        !self.numbers.is_empty() && are_moderate(a)
     }
 
     /// Columns of the product.
@@ -107,14 +152,41 @@ impl<T: Number> Panels<T> {
         self.elements.len()
     }
 
-    /// The panels of some columns over a block of depth, and the size of one.
-    fn part(&self, columns: &Range<usize>, depth: &Range<usize>) -> (&[T], usize) {
+    /// The panels of some columns over a block of depth.
+    fn part(&self, columns: &Range<usize>, depth: &Range<usize>) -> Part<'_, T> {
         let size = depth.len().div_ceil(T::UNIT) * self.width * T::UNIT;
         let padded = self.columns.next_multiple_of(self.width);
-        let start = padded * depth.start + columns.start / self.width * size;
+        let first = columns.start / self.width;
+        let start = padded * depth.start + first * size;
         let count = columns.len().div_ceil(self.width);
-        (&self.elements[start..][..count * size], size)
+        let block = depth.start / (BLOCK_UNITS * T::UNIT);
+        let numbers = self.numbers.get(block * (padded / self.width) + first..);
+        Part {
+            elements: &self.elements[start..][..count * size],
+            size,
+            numbers: numbers.unwrap_or_default(),
+        }
     }
+}
+
+/// Some panels.
+struct Part<'p, T> {
+    elements: &'p [T],
+    /// Elements of one.
+    size: usize,
+    /// For each, the units that count, where these are not all. Nothing for any where there are none.
+    numbers: &'p [Option<Vec<u32>>],
+}
+
+/// Whether zeros leave every sum of products with these as it is.
+fn are_moderate<T: Number>(numbers: &[T]) -> bool {
+    // Without a branch for each, they are compared several at a time.
+    let are = |block: &[T]| {
+        block
+            .iter()
+            .fold(true, |all, number| all & number.is_moderate())
+    };
+    numbers.chunks(MODERATE_BLOCK).all(are)
 }
 
 /// A product.
@@ -139,6 +211,12 @@ const MADE: usize = 1 << 16;
 /// Rows of A that are packed lie a cache line further apart than they are long, lest all of them compete for the same places
 /// of the cache.
 const ROW_GAP: usize = 64;
+
+/// Units are left out where they are at least this part of a panel: to follow their numbers costs a little.
+const WORTH: usize = 16;
+
+/// Numbers that are looked through together.
+const MODERATE_BLOCK: usize = 1024;
 
 /// Multiplications from which on threads are worth it.
 const PARALLEL: usize = 1 << 20;
@@ -253,7 +331,7 @@ impl<T: Number> Product<'_, T> {
             depth.clone(),
             a,
         );
-        let (panels, panel_size) = self.panels(
+        let panels = self.panels(
             block.first_column..block.first_column + columns,
             depth,
             tile.columns,
@@ -262,7 +340,13 @@ impl<T: Number> Product<'_, T> {
         for first in (0..columns).step_by(tile.columns) {
             let width = tile.columns.min(columns - first);
             let in_place = width == tile.columns;
-            let panel = &panels[first / tile.columns * panel_size..][..panel_size];
+            let number = first / tile.columns;
+            let panel = &panels.elements[number * panels.size..][..panels.size];
+            let numbers = panels.numbers.get(number).and_then(Option::as_deref);
+            let (counted, runs) = match numbers {
+                Some(numbers) => (numbers.len(), tile.run_some),
+                None => (units, tile.run),
+            };
             let mut first_row = 0;
             while first_row < block.rows.len() {
                 let step = (block.rows.len() - first_row)
@@ -288,11 +372,13 @@ impl<T: Number> Product<'_, T> {
                         && panel.len() == units * tile.columns * T::UNIT
                 );
                 // SAFETY: the rows of A, the panel and each row of sums are as long as the tile needs, and the CPU has the
-                // instructions: `Instructions::available` found them.
+                // instructions: `Instructions::available` found them. Numbers are those of units of the panel: `Panels::without_zeros` counted
+                // them in this block of depth, and nobody else makes any.
                 #[allow(unsafe_code)]
                 unsafe {
-                    tile.run[step as usize](
-                        units,
+                    runs[step as usize](
+                        counted,
+                        numbers.unwrap_or_default().as_ptr(),
                         a_rows.as_ptr(),
                         a.stride,
                         panel.as_ptr(),
@@ -343,21 +429,29 @@ impl<T: Number> Product<'_, T> {
         }
     }
 
-    /// The panels of some columns of B over a range of depth, and the size of one: packed into `room`, if they are not yet.
+    /// The panels of some columns of B over a range of depth: packed into `room`, if they are not yet.
     fn panels<'s>(
         &'s self,
         columns: Range<usize>,
         depth: Range<usize>,
         width: usize,
         room: &'s mut Vec<T>,
-    ) -> (&'s [T], usize) {
-        if let Columns::Packed(panels) = self.b {
-            return panels.part(&columns, &depth);
+    ) -> Part<'s, T> {
+        if let Columns::Packed { panels, skips } = self.b {
+            let mut part = panels.part(&columns, &depth);
+            if !skips {
+                part.numbers = &[];
+            }
+            return part;
         }
         let size = depth.len().div_ceil(T::UNIT) * width * T::UNIT;
         let panels = of_size(room, columns.len().div_ceil(width) * size);
         self.b.pack(columns, depth, width, panels);
-        (panels, size)
+        Part {
+            elements: panels,
+            size,
+            numbers: &[],
+        }
     }
 }
 
@@ -414,7 +508,7 @@ impl<T: Number> Columns<'_, T> {
                 }
             }
             // They are there.
-            Columns::Packed(_) => {}
+            Columns::Packed { .. } => {}
         }
     }
 }

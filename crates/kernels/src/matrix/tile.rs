@@ -67,21 +67,30 @@ pub struct Tile<T: Number> {
     pub(crate) columns: usize,
     /// For 1, 2, 4, … rows, as far as the registers go.
     pub(crate) run: &'static [Run<T>],
+    /// The same for units that are told.
+    pub(crate) run_some: &'static [Run<T>],
 }
 
 /// Sums up the product of some rows of A and a panel of B, unit by unit of depth, in that order.
 ///
-/// The arguments are: the units; A, and the elements from one of its rows to the next; a panel of B, in which the columns'
+/// The arguments are: how many units; their numbers, where not all of them are summed up from the first on; A, and the elements from one of its rows to the next; a panel of B, in which the columns'
 /// elements of a unit lie side by side, unit after unit; what becomes of the sums that there are; for each row of A, its
 /// sums, as many as the panel has columns.
 ///
 /// # Safety
 ///
-/// A, the panel and the sums must be as long as that, rows of sums must not overlap, and the CPU must have the instructions of the
-/// tile.
+/// A, the panel and the sums must be as long as that, the numbers as many as the units where the tile takes them, rows of sums must not
+/// overlap, and the CPU must have the instructions of the tile.
 #[allow(unsafe_code)]
-pub(crate) type Run<T> =
-    unsafe fn(usize, *const T, usize, *const T, Then, &[*mut <T as Number>::Sum; MAX_ROWS]);
+pub(crate) type Run<T> = unsafe fn(
+    usize,
+    *const u32,
+    *const T,
+    usize,
+    *const T,
+    Then,
+    &[*mut <T as Number>::Sum; MAX_ROWS],
+);
 
 /// Most rows of a tile.
 pub(crate) const MAX_ROWS: usize = 8;
@@ -96,17 +105,23 @@ pub(crate) fn portable<T: Number>() -> Tile<T> {
     Tile {
         columns: PORTABLE_COLUMNS,
         run: &[
-            portable_run::<T, 1>,
-            portable_run::<T, 2>,
-            portable_run::<T, 4>,
+            portable_run::<T, 1, false>,
+            portable_run::<T, 2, false>,
+            portable_run::<T, 4, false>,
+        ],
+        run_some: &[
+            portable_run::<T, 1, true>,
+            portable_run::<T, 2, true>,
+            portable_run::<T, 4, true>,
         ],
     }
 }
 
 /// See [`Run`].
 #[allow(unsafe_code)]
-unsafe fn portable_run<T: Number, const ROWS: usize>(
+unsafe fn portable_run<T: Number, const ROWS: usize, const SOME: bool>(
     units: usize,
+    numbers: *const u32,
     a: *const T,
     a_row: usize,
     b: *const T,
@@ -121,6 +136,12 @@ unsafe fn portable_run<T: Number, const ROWS: usize>(
         }
     }
     for unit in 0..units {
+        let unit = if SOME {
+            // SAFETY: there are as many numbers as units.
+            unsafe { *numbers.add(unit) as usize }
+        } else {
+            unit
+        };
         for (row, totals) in totals.iter_mut().enumerate() {
             for element in unit * T::UNIT..(unit + 1) * T::UNIT {
                 // SAFETY: the element of A and the columns' elements of B belong to the unit.
@@ -171,8 +192,9 @@ pub(crate) mod x86 {
                 /// See [`Run`](super::Run).
                 #[allow(unsafe_code)]
                 #[target_feature(enable = $features)]
-                unsafe fn run<const ROWS: usize>(
+                unsafe fn run<const ROWS: usize, const SOME: bool>(
                     units: usize,
+                    numbers: *const u32,
                     a: *const $number,
                     a_row: usize,
                     b: *const $number,
@@ -189,6 +211,7 @@ pub(crate) mod x86 {
                             }
                         }
                         for unit in 0..units {
+                            let unit = if SOME { *numbers.add(unit) as usize } else { unit };
                             let $b = b.add(unit * 2 * LANES * $number::UNIT);
                             let left = $load;
                             let $b = $b.add(LANES * $number::UNIT);
@@ -212,7 +235,7 @@ pub(crate) mod x86 {
                     }
                 }
 
-                Tile { columns: 2 * LANES, run: &[$(run::<$rows>),+] }
+                Tile { columns: 2 * LANES, run: &[$(run::<$rows, false>),+], run_some: &[$(run::<$rows, true>),+] }
             }
         };
     }

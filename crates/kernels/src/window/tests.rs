@@ -60,6 +60,58 @@ impl Window {
     }
 }
 
+/// Weights `[k][j][i][c]` whose zeros are left out.
+fn without_zeros<T: Number>(weights: &[T], out_channels: usize, depth: usize) -> Panels<T> {
+    let panels = Panels::transposed(out_channels, depth, |range, rows| {
+        rows.copy_from_slice(&weights[range.start * depth..range.end * depth]);
+        Ok::<(), Error>(())
+    });
+    panels.unwrap().without_zeros()
+}
+
+/// Zero times infinity is a NaN, and zero added to a product that was too small to be told from zero gives that its sign.
+#[test]
+fn zeros_are_left_out_only_where_no_sum_shows_it() {
+    const DEPTH: usize = 600;
+    let window = Window {
+        size_x: 1,
+        size_y: 1,
+        channels: DEPTH,
+        kernel_x: 1,
+        kernel_y: 1,
+        stride_x: 1,
+        stride_y: 1,
+        pad_left: 0,
+        pad_up: 0,
+        out_x: 1,
+        out_y: 1,
+    };
+    let mut weights = vec![0.0f32; DEPTH];
+    let mut input = vec![1.0f32; DEPTH];
+    let bits = |input: &[f32], weights: &[f32], update| {
+        let (mut all, mut some) = ([-0.0], [-0.0]);
+        convolve(&window, input, weights, 1, &mut all, update).unwrap();
+        let places = MatrixMut::new(&mut some, 1, 1).unwrap();
+        let panels = without_zeros(weights, 1, DEPTH);
+        convolve_packed(&window, input, &panels, places, update).unwrap();
+        assert_eq!(all[0].to_bits(), some[0].to_bits(), "{all:?} {some:?}");
+        all[0].to_bits()
+    };
+    for update in [Update::Set, Update::Accumulate] {
+        assert_eq!(bits(&input, &weights, update), 0);
+        for special in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            input[300] = special;
+            assert!(f32::from_bits(bits(&input, &weights, update)).is_nan());
+        }
+        (input[300], input[301]) = (1e-30, -1.0);
+        weights[300] = -1e-30;
+        bits(&input, &weights, update);
+        (input[300], weights[300]) = (-3.0, 0.5);
+        assert_eq!(bits(&input, &weights, update), (-1.5f32).to_bits());
+        (input[300], input[301], weights[300]) = (1.0, 1.0, 0.0);
+    }
+}
+
 /// All four functions against their definitions. The numbers are small integers, so that sums are exact in any order.
 fn check<T: Number>(
     window: &Window,
@@ -104,6 +156,26 @@ fn check<T: Number>(
         let places = MatrixMut::new(&mut packed, positions, out_channels).unwrap();
         convolve_packed(w, &input, &panels.unwrap(), places, update).unwrap();
         assert_eq!(packed, want, "convolve packed {w:?}");
+
+        // Groups of columns that depend on parts of the depth of their own.
+        let is_zero = |k: usize, at: usize| !(k / 5 + at / 3).is_multiple_of(4);
+        let places = (0..out_channels).flat_map(|k| (0..depth).map(move |at| (k, at)));
+        let sparse: Vec<T> = places
+            .zip(&weights)
+            .map(|((k, at), weight)| {
+                if is_zero(k, at) {
+                    T::default()
+                } else {
+                    *weight
+                }
+            })
+            .collect();
+        let (mut got, mut packed) = (filled(packed.len()), filled(packed.len()));
+        convolve(w, &input, &sparse, out_channels, &mut got, update).unwrap();
+        let places = MatrixMut::new(&mut packed, positions, out_channels).unwrap();
+        let panels = without_zeros(&sparse, out_channels, depth);
+        convolve_packed(w, &input, &panels, places, update).unwrap();
+        assert_eq!(packed, got, "convolve packed without zeros {w:?}");
 
         let per_channel = numbers(taps * channels, 3, &from);
         let mut got = filled(w.out_x * w.out_y * channels);

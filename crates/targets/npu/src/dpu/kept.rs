@@ -188,9 +188,15 @@ impl Weights {
         first: usize,
         each: usize,
     ) -> Result<Panels<T>, Fault> {
-        Panels::transposed(entries.len(), each, |range, rows| {
+        let panels = Panels::transposed(entries.len(), each, |range, rows| {
             let first = first + range.start;
             self.gather_into(tile, &entries[range], first, each, rows)
+        })?;
+        // A compiler that pads channels, or shifts a kernel from one group of channels to the next, tells it in the maps.
+        Ok(if self.dense {
+            panels
+        } else {
+            panels.without_zeros()
         })
     }
 
