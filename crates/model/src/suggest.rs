@@ -79,7 +79,7 @@ mod tests {
             closest("zero_pt", ["scale", "zero_point"]),
             Some("zero_point")
         );
-        assert_eq!(closest("input_mode", names), None);
+        assert_eq!(closest("token_type", names), None);
         assert_eq!(
             closest("pe", ["sg00.act", "sg00.pe", "sg01.pe"]),
             Some("sg00.pe")

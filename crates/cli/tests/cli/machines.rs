@@ -126,7 +126,7 @@ fn machines_are_taken_by_their_names() {
     assert_eq!(by_name["latency_ns"], by_file["latency_ns"]);
     assert_eq!(
         by_name["timed_by"],
-        json!({"name": "NPU5", "file": null, "set": []})
+        json!({"name": "NPU5", "file": null, "set": [], "other_calibrations": ["silicon"]})
     );
     assert_eq!(
         timed(&["--machine", "npu4"])["latency_ns"],

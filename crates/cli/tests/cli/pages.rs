@@ -70,7 +70,7 @@ fn options_hold_for_both_programs_but_those_of_the_other() {
     let (report, said) = made.report(&[NPU, "--against", NPU, "--other", "machine=npu5"]);
     assert_eq!(said, "");
     let names = ["run", "against"].map(|run| report[run]["timed_by"].as_str().unwrap());
-    assert!(names[0].starts_with("NPU4,") && names[1].starts_with("NPU5,"));
+    assert!(names[0].starts_with("NPU4 (") && names[1].starts_with("NPU5 ("));
     assert_ne!(report["run"]["latency_ps"], report["against"]["latency_ps"]);
 
     let page = made.path();

@@ -523,7 +523,7 @@ fn the_machine_of_a_schedule_is_told() {
     let made = Made::with(&["--precision", "fp16"]);
     let (_, _, err) = run(&["report", &made.schedule, "-o", &made.path("pictures")]);
     assert!(
-        err.contains("timed by spec, built in (--machine gives another)"),
+        err.contains("timed by spec (--machine gives another)"),
         "{err}"
     );
     let time = |figure: &str| {

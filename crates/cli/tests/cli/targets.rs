@@ -59,9 +59,9 @@ fn a_schedule_of_four_cores_runs_tile_by_tile() {
     );
     let pictures = done(&["report", &schedule]);
     assert!(pictures.starts_with("Cores, transfers between them, and DRAM over "));
-    assert!(
-        pictures.contains("L2 of core 0: 11 tensors, at most 576 bytes at a time\n       260 │")
-    );
+    assert!(pictures.contains(
+        "L2 of core 0: 11 tensors, at most 576 bytes at a time\naddress in L2\n     0x260 │"
+    ));
 }
 
 /// A schedule as SET writes it says neither where bytes lie nor what is beside weights. Converted, it computes what the same network does otherwise.

@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     dap_port: Option<u16>,
     #[command(flatten)]
     data: InputOptions,
-    /// Task order, as for `run`: `timed`, `random:SEED`, `late:TASK`.
+    /// Task order (see run): `timed`, `random:SEED`, `late:TASK`.
     #[arg(long, value_name = ORDERS, default_value = "timed")]
     order: Asked,
     /// Debug a program even if `check` finds errors.

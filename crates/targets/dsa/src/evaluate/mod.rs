@@ -55,6 +55,8 @@ pub const QUEUE: usize = 8;
 
 /// Firings of a node in a row that take no token, at most: a node that holds all its operands for so long does it for ever.
 pub const MAX_HELD: u32 = 1 << 20;
+/// Rows that come back to input ports while no stream gives one, after which a recurrence is taken for one that nothing ends.
+pub const MAX_BACK: u32 = 1 << 22;
 
 /// Rows for an input port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -190,6 +192,8 @@ pub enum Stop {
     Refused(Vec<Refusal>),
     /// A node holds all its operands for ever.
     Spinning(NodeId),
+    /// An input port takes what comes back for ever, while no stream gives anything.
+    Endless(NodeId),
     /// More came out than the limit `memory_bytes` allows.
     TooLarge {
         /// The limit.
@@ -214,7 +218,7 @@ impl Stop {
     pub fn node(&self) -> Option<NodeId> {
         match self {
             Stop::Refused(refusals) => refusals.first().map(|refusal| refusal.node),
-            Stop::Spinning(node) => Some(*node),
+            Stop::Spinning(node) | Stop::Endless(node) => Some(*node),
             Stop::TooLarge { .. } | Stop::Streams(_) => None,
         }
     }
@@ -230,6 +234,12 @@ impl Stop {
                 let name = stuck::name(graph, *node);
                 format!(
                     "{name} has fired {MAX_HELD} times without taking a token: it holds all its operands for ever"
+                )
+            }
+            Stop::Endless(node) => {
+                let name = stuck::name(graph, *node);
+                format!(
+                    "{name} has taken {MAX_BACK} rows that came back while no stream gave one: nothing ends this recurrence"
                 )
             }
             Stop::TooLarge { limit } => format!(

@@ -4,7 +4,7 @@ use super::block::Collected;
 use super::block::Collector;
 use super::plan::{Component, Feed, Instruction, Kind, Operand, Part, Plan, Unit, low_bits};
 use super::stuck::{Waiting, name};
-use super::{MAX_HELD, QUEUE, Stop, Stream, state_byte};
+use super::{MAX_BACK, MAX_HELD, QUEUE, Stop, Stream, state_byte};
 use crate::graph::{EdgeId, NodeId};
 use crate::operations::{REGISTERS, RESULTS};
 use std::collections::VecDeque;
@@ -64,6 +64,8 @@ struct Machine<'r, 'p, 'g> {
     /// Words of the operands of one firing.
     operands: Vec<u64>,
     valid: Vec<bool>,
+    /// Rows that came back since a stream gave one.
+    back: u32,
 }
 
 /// What stands between the units of all parts; each entry belongs to one of them.
@@ -197,6 +199,7 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
             slots,
             operands: Vec::new(),
             valid: Vec::new(),
+            back: 0,
         }
     }
 
@@ -220,6 +223,7 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
                 let first = usize::from(*stated);
                 if words.count < stream.rows() {
                     let row = words.count;
+                    self.back = 0;
                     let bytes = *width as usize / 8;
                     let elements = stream.bytes[row as usize * lanes * bytes..].chunks_exact(bytes);
                     for (out, element) in words.words[first..first + lanes].iter_mut().zip(elements)
@@ -245,6 +249,10 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
                         *out = element;
                     }
                     words.words[..first].fill(0);
+                    self.back += 1;
+                    if self.back > MAX_BACK {
+                        return Err(Stop::Endless(unit.node));
+                    }
                 }
                 let slot = &mut self.slots[at];
                 (slot.full, slot.passed, slot.valid) = (true, 0, true);

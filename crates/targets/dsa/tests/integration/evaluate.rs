@@ -186,6 +186,14 @@ fn what_holds_everything_is_stopped() {
     assert!(matches!(stop, Stop::Spinning(_)), "{stop:?}");
 }
 
+/// Found by fuzzing: of what comes back, each row makes the next one, and the stream beside them is not waited for.
+#[test]
+fn a_recurrence_that_nothing_ends_is_stopped() {
+    let text = "Array: carry 0 rec\n----\nInput: before source=carry\nafter = Add_I64(before, before)\nOutput: after destination=carry\n";
+    let stop = both(text, &[stream(&[1])]).unwrap_err();
+    assert!(matches!(stop, Stop::Endless(_)), "{stop:?}");
+}
+
 #[test]
 fn queues_are_bounded() {
     // Between `slow`, which waits, and the port lie one queue; the other consumer runs ahead by no more than that.
