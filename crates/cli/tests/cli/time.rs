@@ -579,7 +579,7 @@ fn a_run_says_by_which_machine_it_is_timed() {
     .unwrap();
     assert_eq!(
         report["timed_by"],
-        json!({"name": "NPU4", "file": null, "set": []})
+        json!({"name": "NPU4", "file": null, "set": [], "other_calibrations": ["silicon"]})
     );
     let page = directory.path().join("page.html");
     done(&["report", schedule, "-o", page.to_str().unwrap()]);
