@@ -294,8 +294,10 @@ pub(crate) fn execute<'a>(
     if let Order::Random(seed) = order {
         notes.push(random_order_note(seed));
     }
+    let facts = document.facts(program, &timeline)?;
+    notes.extend(document.remarks(&facts));
     Ok(Done {
-        facts: document.facts(program, &timeline)?,
+        facts,
         timed_by: document.timed_by()?,
         guessed: document.guessed_tasks(program)?,
         estimate_ns: document.estimate_ns()?,
@@ -316,8 +318,11 @@ pub(crate) fn time(
 ) -> Result<Done, Failure> {
     let Outcome { timeline, end } = chipless_sim::run(verified, &mut TimingOnly);
     end.map_err(|stop| stopped(verified.program(), &stop))?;
+    let facts = document.facts(verified.program(), &timeline)?;
+    let mut notes = general_notes(document, lowered);
+    notes.extend(document.remarks(&facts));
     Ok(Done {
-        facts: document.facts(verified.program(), &timeline)?,
+        facts,
         timed_by: document.timed_by()?,
         guessed: document.guessed_tasks(verified.program())?,
         estimate_ns: document.estimate_ns()?,
@@ -326,7 +331,7 @@ pub(crate) fn time(
         findings: Vec::new(),
         outputs: Vec::new(),
         seed: None,
-        notes: general_notes(document, lowered),
+        notes,
     })
 }
 
