@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::rules;
 use crate::target::{Document, Lowered, Package, Parts, Picture, Source, Target, describe};
 use crate::targets::{self, TARGETS};
-use chipless_model::{Finding, Limits, Place, Program, TaskId};
+use chipless_model::{Finding, Limits, Place, Program};
 use chipless_report::TimedBy;
 use chipless_report::findings::Drivable;
 use std::collections::BTreeSet;
@@ -286,15 +286,7 @@ impl OpenDocument<'_> {
         Ok(is_own.then_some(estimate))
     }
 
-    /// Tasks of the program whose costs nobody knows, as the machine file says.
-    ///
-    /// # Errors
-    /// A machine file that cannot be used.
-    pub fn guessed_tasks(&self, program: &Program<'_>) -> Result<Vec<TaskId>, Failure> {
-        let guesses = self.guesses(program)?.into_iter();
-        Ok(guesses.flat_map(|guess| guess.tasks).collect())
-    }
-
+    /// The costs of the program that nobody knows, as the machine file says.
     fn guesses(&self, program: &Program<'_>) -> Result<Vec<Guess>, Failure> {
         let own = self.document.own_machine();
         let Some((own, changes)) = own.filter(|(own, _)| machine::has_guesses(own)) else {
@@ -342,9 +334,10 @@ impl OpenDocument<'_> {
             let finding = rules::TASKS.at(Place::file(), text);
             return Err(Failure::program(vec![finding]));
         }
-        let guesses = self.guesses(&lowered.program)?;
-        let notes = guesses.into_iter().map(|guess| guess.note);
-        lowered.notes.extend(notes);
+        for guess in self.guesses(&lowered.program)? {
+            lowered.program.guessed.extend(guess.tasks);
+            lowered.notes.push(guess.note);
+        }
         Ok(lowered)
     }
 

@@ -82,8 +82,8 @@ pub use machine::{
 pub use options::{Bytes, COMMON, Data, Files, Input, OptionKind, OptionSpec, Options};
 pub use policy::{Policy, rule};
 pub use run::{
-    Finished, Give, fill, fill_watched, findings_note, input_named, no_room, output, random_note,
-    random_order_note, remarked, run, stopped, unproven, unproven_note,
+    Finished, Give, fill, fill_watched, findings_note, input_named, no_room, order_note, output,
+    random_note, remarked, run, stopped, unproven, unproven_note,
 };
 pub use target::{Document, Lowered, Package, Parts, Picture, Source, Target};
 pub use targets::spu::{rule_set, with_runner, with_watched_runner};

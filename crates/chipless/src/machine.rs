@@ -255,7 +255,10 @@ fn hint(known: &[Figure], key: &str) -> String {
     };
     let is_meant = |known: &&str| {
         let mut parts = known.split('.');
-        parts.any(|part| part == word || part.ends_with(word))
+        parts.any(|part| {
+            let before = part.strip_suffix(word);
+            before.is_some_and(|before| before.is_empty() || before.ends_with(['_', '-']))
+        })
     };
     let offered: Vec<&str> = known().filter(is_meant).take(OFFERED).collect();
     match &offered[..] {
@@ -339,10 +342,8 @@ pub(crate) fn section(text: &str, name: &str) -> Option<Vec<String>> {
 
 /// Whether a machine file has a section, by its text: each run asks, and to read the file takes longer than some of them.
 pub(crate) fn has_section(text: &str, name: &str) -> bool {
-    let mut heads = text
-        .lines()
-        .filter_map(|line| line.strip_prefix('[')?.strip_prefix(name));
-    heads.any(|rest| rest.starts_with(['.', ']']))
+    let mut heads = [format!("\n[{name}]"), format!("\n[{name}.")].into_iter();
+    heads.any(|head| text.contains(&head))
 }
 
 /// A number with a unit, in the unit that the machine file gives for the figure. A whole number stays one where the figure `is_whole`.

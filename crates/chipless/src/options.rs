@@ -107,19 +107,22 @@ pub static COMMON: &[OptionSpec] = &[
 /// The calibration whose figures stand in a machine file by themselves.
 const OWN_FIGURES: &str = "compiler";
 
+/// The calibrations that there are, and what each is.
+pub(crate) const CALIBRATIONS: &[(&str, &str)] = &[
+    (
+        OWN_FIGURES,
+        "the vendor's cost model and its compiler's estimates",
+    ),
+    (
+        "silicon",
+        "fitted to published measurements, where the machine has such figures",
+    ),
+];
+
 /// Which figures of the machine file count, of targets that have them from several sources.
 pub(crate) const CALIBRATION: OptionSpec = OptionSpec {
     name: "calibration",
-    kind: OptionKind::Choice(&[
-        (
-            OWN_FIGURES,
-            "the vendor's cost model and its compiler's estimates",
-        ),
-        (
-            "silicon",
-            "fitted to published measurements, where the machine has such figures",
-        ),
-    ]),
+    kind: OptionKind::Choice(CALIBRATIONS),
     value: "SOURCE",
     help: "Time by the compiler's figures or by silicon's. With it, the summary shows both latencies; without, times are by the compiler's",
     commands: &["run", "debug", "report", "view", "diff"],
@@ -436,10 +439,7 @@ impl Options {
         };
         let name = self.machine.as_ref().map(|of| of.name.clone());
         let calibration = self.value(CALIBRATION.name).filter(|n| *n != OWN_FIGURES);
-        let OptionKind::Choice(known) = CALIBRATION.kind else {
-            unreachable!("a calibration is one of several")
-        };
-        let others = known.iter().map(|(name, _)| *name);
+        let others = CALIBRATIONS.iter().map(|(name, _)| *name);
         let others =
             others.filter(|name| calibration.is_none() && machine::has_section(&text, name));
         let other_calibrations = others.map(str::to_owned).collect();

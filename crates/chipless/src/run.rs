@@ -222,8 +222,6 @@ pub fn remarked(program: &Program<'_>, storage: &Storage<'_>) -> Vec<Finding> {
 pub(crate) struct Done {
     pub(crate) timeline: Timeline,
     pub(crate) timed_by: Option<TimedBy>,
-    /// Tasks whose costs nobody knows.
-    pub(crate) guessed: Vec<TaskId>,
     /// The compiler's own estimate for the same machine.
     pub(crate) estimate_ns: Option<f64>,
     pub(crate) is_timed: bool,
@@ -291,15 +289,12 @@ pub(crate) fn execute<'a>(
     notes.extend(random_note(&random, seed));
     notes.extend(unproven_note(program));
     notes.extend(general_notes(document, lowered));
-    if let Order::Random(seed) = order {
-        notes.push(random_order_note(seed));
-    }
+    notes.extend(order_note(program, order));
     let facts = document.facts(program, &timeline)?;
     notes.extend(document.remarks(&facts));
     Ok(Done {
         facts,
         timed_by: document.timed_by()?,
-        guessed: document.guessed_tasks(program)?,
         estimate_ns: document.estimate_ns()?,
         is_timed: order == Order::Timed,
         findings,
@@ -324,7 +319,6 @@ pub(crate) fn time(
     Ok(Done {
         facts,
         timed_by: document.timed_by()?,
-        guessed: document.guessed_tasks(verified.program())?,
         estimate_ns: document.estimate_ns()?,
         is_timed: true,
         timeline,
@@ -358,9 +352,17 @@ fn outputs(program: &Program<'_>, mut storage: Storage<'_>) -> Result<Vec<Vec<u8
     each.collect()
 }
 
-/// What to say about the times of a random order.
-pub fn random_order_note(seed: u64) -> String {
-    format!("tasks ran in a random order (seed {seed}): the times mean nothing")
+/// What to say about the times of an order; `None` where they mean something.
+pub fn order_note(program: &Program<'_>, order: Order) -> Option<String> {
+    let how = match order {
+        Order::Timed => return None,
+        Order::Random(seed) => format!("tasks ran in a random order (seed {seed})"),
+        Order::Late(task) => format!(
+            "{} ran as late as the waits let it (--order)",
+            program.task_name(task)
+        ),
+    };
+    Some(format!("{how}: the times mean nothing"))
 }
 
 /// What to say about findings that keep nothing from running.
@@ -452,7 +454,6 @@ impl Done {
             program,
             timeline: &self.timeline,
             timed_by: self.timed_by.clone(),
-            guessed: self.guessed.clone(),
             estimate_ns: self.estimate_ns,
             is_timed: self.is_timed,
             outputs: outputs.collect(),

@@ -68,6 +68,8 @@ pub struct Program<'a> {
     pub figures: BTreeSet<String>,
     /// Tasks by the cost that they take, where the machine file has a table of costs by operation.
     pub costs: BTreeMap<String, Vec<TaskId>>,
+    /// Which of them take a cost that nobody knows, as the machine file says.
+    pub guessed: Vec<TaskId>,
     /// From when on tasks may start: what the machine takes before the first.
     pub start: Time,
     /// When the program reports that it is done; `None`: when all tasks are.

@@ -13,7 +13,7 @@ pub fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
                 .is_some_and(|rest| rest.ends_with('.'));
             let is_turned = typed.contains('.') && typed.split('.').eq(name.rsplit('.'));
             (
-                if is_last || is_turned || is_short(&typed, &name) {
+                if is_last || is_turned || abbreviates(&typed, &name) {
                     0
                 } else {
                     strsim::osa_distance(&typed, &name)
@@ -29,7 +29,7 @@ pub fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
 }
 
 /// Whether one of two names is the other in short, word by word: `zero_pt` of `zero_point`.
-fn is_short(one: &str, other: &str) -> bool {
+fn abbreviates(one: &str, other: &str) -> bool {
     let is_word = |(short, long): (&str, &str)| {
         let mut letters = long.chars();
         let is_within = short

@@ -309,7 +309,6 @@ pub(crate) fn run<'r, 'a>(program: &'r Program<'a>, timeline: &'r Timeline) -> R
         program,
         timeline,
         timed_by: None,
-        guessed: Vec::new(),
         estimate_ns: None,
         is_timed: true,
         outputs: vec![],

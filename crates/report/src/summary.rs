@@ -15,7 +15,7 @@ use crate::style::{Paint, bytes, clean, count, quantity, shape, share};
 use crate::timed_by::TimedBy;
 use crate::transfers::transfers;
 use crate::why::{self, ModelNode, Ranked, WhatIf};
-use chipless_model::{Finding, Node, Port, Program, TaskId, Time};
+use chipless_model::{Finding, Node, Port, Program, Time};
 use chipless_sim::{State, Timeline};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -43,8 +43,6 @@ pub struct Run<'r, 'a> {
     pub timeline: &'r Timeline,
     /// The machine that it was timed by, where its target has one.
     pub timed_by: Option<TimedBy>,
-    /// Tasks whose costs nobody knows: notes say which.
-    pub guessed: Vec<TaskId>,
     /// The compiler's own estimate in nanoseconds, where the file carries one for this machine.
     pub estimate_ns: Option<f64>,
     /// Whether the times mean something: in a random order they do not, and the text leaves them out.
@@ -109,13 +107,11 @@ impl Run<'_, '_> {
     }
 
     /// Time of the critical path that rests on costs which nobody knows.
-    fn guessed_ns(&self) -> f64 {
-        let rows = self
-            .guessed
-            .iter()
-            .filter_map(|task| self.attribution.row(*task));
+    fn guessed(&self) -> Time {
+        let tasks = self.program.guessed.iter();
+        let rows = tasks.filter_map(|task| self.attribution.row(*task));
         let critical = rows.filter(|row| row.critical);
-        critical.map(|row| (row.end - row.start).ns()).sum()
+        critical.fold(Time::ZERO, |sum, row| sum + (row.end - row.start))
     }
 
     /// What the values of the run showed, as `check` shows its findings.
@@ -158,10 +154,10 @@ impl Run<'_, '_> {
                 Time::ZERO => "host not included".to_owned(),
                 start => format!("{start} of the host included (inference.start)"),
             };
-            let guessed = if self.guessed.is_empty() {
+            let guessed = if program.guessed.is_empty() {
                 String::new()
             } else {
-                let part = share(Time::from_ns(self.guessed_ns()), timeline.end);
+                let part = share(self.guessed(), timeline.end);
                 format!(
                     "; {} of the critical path is a guess (see notes)",
                     part.trim()

@@ -248,16 +248,16 @@ fn tried(
 
 /// A signal that raises a counter of one queue: the value after it, and whether some wait is for what it completes.
 #[derive(Clone, Copy, Debug)]
-struct Raise {
-    task: TaskId,
-    sync: SyncId,
-    value: i64,
-    amount: i64,
+pub(crate) struct Raise {
+    pub(crate) task: TaskId,
+    pub(crate) sync: SyncId,
+    pub(crate) value: i64,
+    pub(crate) amount: i64,
     is_awaited: bool,
 }
 
 /// The signals of counters that the tasks of one queue raise, in order: those of others have no value that is theirs in every order.
-fn raises(program: &Program<'_>) -> Vec<Raise> {
+pub(crate) fn raises(program: &Program<'_>) -> Vec<Raise> {
     let mut of_sync: BTreeMap<SyncId, Option<Vec<Raise>>> = BTreeMap::new();
     for task in program.tasks.indices() {
         for signal in program.signals(task) {

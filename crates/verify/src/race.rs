@@ -4,7 +4,7 @@ use crate::access::{Strided, range, union};
 use crate::bounds::verb;
 use crate::findings::{Cause, Findings};
 use crate::footprint::{Accesses, Use};
-use crate::mends::late;
+use crate::mends::{Raise, late, raises};
 use crate::overlap::{Overlap, overlap};
 use crate::rules;
 use crate::stuck::condition;
@@ -384,31 +384,14 @@ fn starter(program: &Program<'_>, wait: &Wait) -> Option<TaskId> {
 
 /// The task whose signal is the one that a wait is for, of a counter that the tasks of one queue alone raise.
 fn reached_by(program: &Program<'_>, wait: &Wait) -> Option<TaskId> {
-    let (SyncKind::Counter(counter), Condition::AtLeast(least) | Condition::Equal(least)) =
-        (&program.syncs[wait.sync].kind, wait.condition)
-    else {
+    let (Condition::AtLeast(least) | Condition::Equal(least)) = wait.condition else {
         return None;
     };
-    let (mut value, mut queue, mut reached) = (counter.initial, None, None);
-    for task in program.tasks.indices() {
-        for signal in program.signals(task) {
-            let Action::Add(sync, amount) = signal.action else {
-                continue;
-            };
-            if sync != wait.sync {
-                continue;
-            }
-            let own = program.tasks[task].queue;
-            if amount <= 0 || *queue.get_or_insert(own) != own {
-                return None;
-            }
-            value = value.saturating_add(amount);
-            if value >= least {
-                reached = reached.or(Some(task));
-            }
-        }
-    }
-    reached
+    let raises = raises(program).into_iter();
+    let mut own = raises.filter(|raise| raise.sync == wait.sync);
+    let reaches =
+        |raise: &Raise| raise.value.saturating_sub(raise.amount) < least && least <= raise.value;
+    own.find(reaches).map(|raise| raise.task)
 }
 
 fn signal_of(program: &Program<'_>, task: TaskId) -> Option<SyncId> {
@@ -456,17 +439,11 @@ fn connections_to(program: &Program<'_>, task: TaskId, other: TaskId) -> String 
 /// How a task hangs together with others.
 pub(crate) fn connections(program: &Program<'_>, task: TaskId) -> String {
     let waits = program.waits(task).iter();
-    let waits =
-        waits.map(
-            |wait| match starter(program, wait).or_else(|| reached_by(program, wait)) {
-                Some(starter) => format!(
-                    "{} (by {})",
-                    condition(program, wait),
-                    program.task_name(starter)
-                ),
-                None => condition(program, wait),
-            },
-        );
+    let waits = waits.map(|wait| {
+        let by = starter(program, wait).or_else(|| reached_by(program, wait));
+        let by = by.map(|task| format!(" (by {})", program.task_name(task)));
+        condition(program, wait) + &by.unwrap_or_default()
+    });
     let waits: Vec<String> = waits.collect();
     let signals = program.signals(task).iter().filter_map(|s| match s.action {
         Action::Add(sync, _) | Action::Produce(sync) => {

@@ -28,19 +28,19 @@ pub(crate) fn guesses(
     documented: &str,
     used: impl FnOnce() -> Result<String, Failure>,
 ) -> Result<Vec<Guess>, Failure> {
-    // Each run comes here: the whole file is read where somebody changed it, and nothing of it where no mark counts.
-    let marked = marked(documented);
+    // Each run comes here: the whole file is read where somebody changed it, and otherwise the lines that count.
     let counts = |name: &str| {
         let mut keys = program.figures.iter();
         keys.any(|key| key.split('.').any(|part| part == name))
     };
-    if !marked.names.iter().any(|name| counts(name)) {
+    let marked = marked(documented, counts);
+    if marked.is_empty() {
         return Ok(Vec::new());
     }
     let used = used()?;
     let changed = (used != documented).then(|| figures(&used));
     let mut costs: BTreeMap<String, Vec<Figure>> = BTreeMap::new();
-    for figure in figures(&marked.text) {
+    for figure in figures(&marked) {
         if figure.source.starts_with(MARK)
             && let Some((cost, _)) = figure.key.rsplit_once('.')
         {
@@ -84,34 +84,27 @@ pub(crate) fn guesses(
     Ok(guesses)
 }
 
-/// What of a machine file has the mark.
-#[derive(Default)]
-struct Marked<'d> {
-    /// Names whose sources have it: behind them, or in the lines above.
-    names: Vec<&'d str>,
-    /// Their lines, with the sections and the comments.
-    text: String,
-}
-
-fn marked(documented: &str) -> Marked<'_> {
-    let (mut marked, mut is_marked) = (Marked::default(), false);
+/// The lines of a machine file that have the mark, behind them or in the lines above, and a name that counts; with their sections and comments.
+fn marked(documented: &str, counts: impl Fn(&str) -> bool) -> String {
+    let (mut text, mut section, mut comments) = (String::new(), None, Vec::new());
     for line in documented.lines() {
-        is_marked |= line.contains(MARK);
         let code = line.split_once('#').map_or(line, |(code, _)| code).trim();
-        let is_kept = match code.split_once('=') {
-            Some((name, _)) if std::mem::take(&mut is_marked) => {
-                marked.names.push(name.trim());
-                true
+        comments.push(line);
+        if code.starts_with('[') {
+            section = Some(line);
+        } else if let Some((name, _)) = code.split_once('=') {
+            if comments.iter().any(|line| line.contains(MARK)) && counts(name.trim()) {
+                for line in section.take().into_iter().chain(comments.iter().copied()) {
+                    text.push_str(line);
+                    text.push('\n');
+                }
             }
-            Some(_) => false,
-            None => code.is_empty() || code.starts_with('['),
-        };
-        if is_kept {
-            marked.text.push_str(line);
-            marked.text.push('\n');
+        } else {
+            continue;
         }
+        comments.clear();
     }
-    marked
+    text
 }
 
 /// What tasks take in all, and what each takes; `None` of no tasks.
@@ -142,4 +135,30 @@ fn took(program: &Program<'_>, tasks: &[TaskId]) -> Option<(Time, String)> {
     };
     let total = times.iter().fold(Time::ZERO, |total, time| total + *time);
     Some((total, said))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lines_with_the_mark_and_a_name_that_counts_are_read() {
+        let text = "name = \"N\" # guess: not asked for\n[dma]\n# ns: known\nlatency = 1.0\n[shave]\n# us [assumed]: guess: the first,\n# in two lines\n\
+            default = { fixed = 1.0, per_byte = 0.0 }\n[shave.operations]\nswish = { fixed = 0.0, per_byte = 2.0 } # us [assumed]: guess: by name only\n\
+            gelu = { fixed = 0.0, per_byte = 2.0 } # us [assumed]: guess: by name only\n";
+        let all = marked(text, |name| name != "name");
+        assert!(!all.contains("latency") && !all.contains("name ="), "{all}");
+        let some = marked(text, |name| name == "swish" || name == "latency");
+        assert!(some.starts_with("[shave.operations]\nswish = "), "{some}");
+        assert_eq!(some.lines().count(), 2);
+        let read = |text: &str| {
+            let found = figures(text).into_iter();
+            let found = found.filter(|figure| figure.source.starts_with(MARK));
+            found
+                .map(|figure| (figure.key, figure.source))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(read(&all), read(text), "as in the whole file");
+        assert_eq!(marked(text, |_| false), "");
+    }
 }

@@ -7,7 +7,7 @@ use crate::capability::{
 use crate::failure::Failure;
 use crate::foreign;
 use crate::machine::{self, Leniency};
-use crate::options::{CALIBRATION, Input, OptionKind, OptionSpec, Options};
+use crate::options::{CALIBRATION, CALIBRATIONS, Input, OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Source, Target};
 use chipless_device::{Block, Route};
 use chipless_model::{
@@ -326,13 +326,11 @@ impl Document for Opened<'_> {
 
     /// The latency by each calibration, where one was asked for.
     fn facts(&self, _program: &Program<'_>, timeline: &Timeline) -> Result<Vec<Node>, Failure> {
-        let (Some(asked), OptionKind::Choice(known)) =
-            (self.options.value(CALIBRATION.name), CALIBRATION.kind)
-        else {
+        let Some(asked) = self.options.value(CALIBRATION.name) else {
             return Ok(Vec::new());
         };
         let mut latencies = Vec::new();
-        for (name, _) in known {
+        for (name, _) in CALIBRATIONS {
             let latency = if *name == asked {
                 Some(timeline.end)
             } else {

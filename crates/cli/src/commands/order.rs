@@ -46,15 +46,4 @@ impl Asked {
             Asked::Late(task) => Order::Late(task_named(opened, program, task, "a task")?),
         })
     }
-
-    /// What to say of the times of such a run; `None` where they mean something.
-    pub(crate) fn note(&self) -> Option<String> {
-        match self {
-            Asked::Timed => None,
-            Asked::Random(seed) => Some(chipless::random_order_note(*seed)),
-            Asked::Late(task) => Some(format!(
-                "{task} ran as late as the waits let it (--order): the times mean nothing"
-            )),
-        }
-    }
 }

@@ -666,7 +666,7 @@ impl<'p> Session<'_, 'p> {
         let warnings = self.document.findings().len();
         let mut notes = self.notes.clone();
         notes.extend(chipless::findings_note(&self.opened.path, warnings));
-        notes.extend(self.arguments.order.note());
+        notes.extend(chipless::order_note(self.program, self.order));
         if self.arguments.no_verify {
             let values = if self.timing_only {
                 ""

@@ -243,3 +243,95 @@ fn a_schedule_without_its_network_is_timed_and_says_so_first() {
         assert!(code == 2 && err.contains("--network"), "{err}");
     }
 }
+
+/// What a program measures of itself is no output and belongs to no layer; `list` takes layers by the names of `run`.
+#[test]
+fn profiling_and_layers_are_told_apart() {
+    let report = json(&["run", NAMED, "--timing-only", "--json"]);
+    let rows = report["transfers"].as_array().unwrap();
+    let carried = |name: &str| {
+        let row = rows.iter().find(|row| row["carries"] == name);
+        row.unwrap()["transfers"].as_u64()
+    };
+    assert_eq!(
+        (carried("profiling"), carried("output")),
+        (Some(4), Some(4))
+    );
+    let outside = report["outside_layers"].as_array().unwrap();
+    let own = outside.iter().find(|part| part["part"] == "profiling");
+    assert_eq!(own.unwrap()["tasks"], 4);
+    for layer in report["layers"].as_array().unwrap() {
+        let name = layer["layer"].as_str().unwrap();
+        let listed = json(&["list", NAMED, name, "--format", "json"]);
+        let listed = listed["tasks"].as_array().unwrap().len();
+        assert_eq!(layer["tasks"], listed, "{name}");
+    }
+    let (code, _, err) = run(&["list", NAMED, "add_9"]);
+    assert!(
+        code == 2 && err.contains("expected a queue, an operation, a layer, or a task"),
+        "{err}"
+    );
+}
+
+/// A word in place of a parameter is answered with the parameters that are meant.
+#[test]
+fn words_are_answered_with_parameters() {
+    for (word, meant) in [
+        ("bandwidth", "one of dma.ddr_bytes_per_second, "),
+        ("clock", "one of clock.dpu, "),
+        ("reference_clok", "\"shave.reference_clock\""),
+    ] {
+        let changed = format!("{word}=2x");
+        let (code, _, err) = run(&["run", BLOB, "--timing-only", "--what-if", &changed]);
+        assert_eq!(code, 2);
+        assert!(err.contains(&format!("did you mean {meant}")), "{err}");
+    }
+}
+
+/// The start of an inference is a part of its own, whoever asks.
+#[test]
+fn the_start_of_an_inference_is_no_layers() {
+    const START: &str = "start of the inference";
+    let report = json(&[
+        "run",
+        BLOB,
+        "--timing-only",
+        "--json",
+        "--calibration",
+        "silicon",
+    ]);
+    let engines = report["critical"]["by_engine"].as_array().unwrap();
+    let own = engines.iter().find(|part| part["engine"] == START).unwrap();
+    assert_eq!(own["ns"], 150_000.0);
+    let all: f64 = engines
+        .iter()
+        .map(|part| part["ns"].as_f64().unwrap())
+        .sum();
+    assert!((all - report["latency_ns"].as_f64().unwrap()).abs() < 1e-3);
+    let other = ["--other", "calibration=silicon", "--time", "--json"];
+    let difference = json(&[&["diff", BLOB, BLOB][..], &other].concat());
+    let layers = difference["time"]["layers"].as_array().unwrap();
+    let own = layers.iter().find(|part| part["layer"] == START).unwrap();
+    assert_eq!(own["contribution_ns"], 150_000.0);
+}
+
+/// Weights of a schedule are no inputs, also where nobody gives any.
+#[test]
+fn weights_that_the_host_brings_are_weights() {
+    let schedule = "fixtures/gemini/four_cores/schedule.json";
+    let report = json(&["run", schedule, "--timing-only", "--json"]);
+    let rows = report["transfers"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["carries"] == "weights"));
+}
+
+/// A contract and a program side by side are checked one by one, and that is said.
+#[test]
+fn what_is_not_compared_is_told() {
+    let contract = "fixtures/spu/choice/iospec.yaml";
+    let (code, out, err) = run(&["check", contract, PLAN]);
+    assert_eq!(code, 0, "{out}");
+    assert!(
+        err.contains(&format!("check {contract} --program {PLAN}` compares them")),
+        "{err}"
+    );
+}

@@ -266,3 +266,54 @@ fn a_race_is_found_from_its_finding_to_its_numbers() {
         "{said}"
     );
 }
+
+/// A wait that is too short lets `pool[1]` overwrite what `dve[1]` reads. The least wait that orders the two is advised, and one of the two orders shows
+/// the wrong numbers.
+#[test]
+fn a_race_shows_when_one_of_its_tasks_is_late() {
+    let folder = root().join("fixtures/neuron/rotary_embedding");
+    let text = std::fs::read_to_string(folder.join("program.asm")).unwrap();
+    let racy = text.replace("channels=64 $S[6]>=3 $S[7]", "channels=64 $S[6]>=1 $S[7]");
+    assert_ne!(text, racy);
+    let directory = tempfile::tempdir().unwrap();
+    let [source, neff] =
+        ["p.asm", "p.neff"].map(|name| directory.path().join(name).display().to_string());
+    std::fs::write(&source, racy).unwrap();
+    done(&["pack", &source, &neff]);
+
+    let (code, said, _) = run(&["check", &neff]);
+    assert_eq!(code, 1, "{said}");
+    for part in [
+        "waits for sg00 $S[6] ≥ 1 (by sg00.dve[0])",
+        "wait for sg00 $S[6] ≥ 2 instead of ≥ 1. With that, no error is left.",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    let (code, said, err) = run(&["check", "--fix", "--diff", &source]);
+    assert_eq!((code, said.as_str()), (1, ""), "{err}");
+    assert!(err.contains("nothing that --fix can change"), "{err}");
+
+    let inputs = ["x", "cos", "sin"].map(|name| {
+        let file = folder.join(format!("input_{name}.npy"));
+        format!("{name}={}", file.display())
+    });
+    let expected = folder.join("output_y.npy").display().to_string();
+    let mut arguments = vec!["run", &neff, "--no-verify", "--compare", &expected];
+    arguments.extend(inputs.iter().flat_map(|input| ["--input", input]));
+    let late = |task: &str| done(&[&arguments[..], &["--order", &format!("late:{task}")]].concat());
+    let [reader, writer] = ["dve[1]", "pool[1]"].map(late);
+    assert!(reader.contains("1022 of 2048 differ"), "{reader}");
+    assert!(
+        reader.contains("sg00.dve[1] ran as late as the waits let it"),
+        "{reader}"
+    );
+    assert!(writer.contains("  y  equal"), "{writer}");
+
+    let (code, _, err) = run(&[&arguments[..], &["--order", "late:dve[9]"]].concat());
+    assert!(
+        code == 2 && err.contains("expected a task sg00.dve[0] to sg00.dve[3]"),
+        "{err}"
+    );
+    let (code, _, err) = run(&[&arguments[..], &["--order", "late"]].concat());
+    assert!(code == 2 && err.contains("`late:` and a task"), "{err}");
+}

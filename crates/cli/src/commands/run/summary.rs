@@ -154,7 +154,6 @@ impl<'p> Session<'_, 'p> {
             program: self.program,
             timeline,
             timed_by: self.document.timed_by()?,
-            guessed: self.document.guessed_tasks(self.program)?,
             estimate_ns: self.document.estimate_ns()?,
             is_timed: self.order == Order::Timed,
             outputs: outcomes.written,

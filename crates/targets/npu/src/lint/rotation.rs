@@ -401,6 +401,10 @@ impl Written {
         let Some((inner, outer)) = pattern.loops.split_first() else {
             return self.put(&(pattern.offset..pattern.offset + pattern.run), state);
         };
+        if inner.count == 0 {
+            // The loops around it may have any number of turns.
+            return;
+        }
         // `Pattern::new` would join runs.
         let rows = Pattern {
             loops: outer.into(),
@@ -485,6 +489,14 @@ mod tests {
             units.put_units(&pattern, 3);
             each_run((&pattern, Swizzle::OFF), |bytes| each.put(&bytes, 3));
             prop_assert!(units.0 == each.0);
+        }
+
+        #[test]
+        fn empty_patterns_end_at_once(count in 1u64 << 40..1 << 60) {
+            let loops = [(0, 32), (count, 16)].map(|(count, stride)| chipless_model::Loop { count, stride });
+            let mut written = Written::default();
+            written.put_units(&Pattern::new(0, 16, loops), 3);
+            prop_assert!(written.0 == Written::default().0);
         }
 
         /// Against a state for each unit, of which one that is written in part has none.
