@@ -34,11 +34,11 @@ impl DramQueue {
             let Some(dram) = demands.iter().find(is_dram) else {
                 continue;
             };
-            queue.bytes += dram.bytes;
+            queue.bytes = queue.bytes.saturating_add(dram.bytes);
             seconds += time(dram);
             spans.push((record.start, record.end));
             if demands.iter().any(|demand| time(demand) > time(dram)) {
-                queue.slowed_bytes += dram.bytes;
+                queue.slowed_bytes = queue.slowed_bytes.saturating_add(dram.bytes);
                 queue.slowed += record.end.saturating_sub(record.start);
             }
             let mut is_result = false;
@@ -52,7 +52,9 @@ impl DramQueue {
                 };
                 is_result |= is_off_chip && !is_own;
             });
-            queue.result_bytes += if is_result { dram.bytes } else { 0 };
+            if is_result {
+                queue.result_bytes = queue.result_bytes.saturating_add(dram.bytes);
+            }
         }
         queue.at_bandwidth = Time::from_ns(seconds * 1e9);
         spans.sort_unstable();
