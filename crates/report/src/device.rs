@@ -1,7 +1,7 @@
 //! The result of a simulated device: as text, as a trace with a process for each context, as a page.
 
 use crate::style::Paint;
-use chipless_device::result::{Latency, Report};
+use chipless_device::result::{DeviceReport, Latency, Report, StreamReport, WhatIf};
 use chipless_device::{AgentReport, Energy, FifoReport, Layer, Record, WorstCase};
 use chipless_model::{Finding, Time};
 
@@ -189,53 +189,7 @@ pub fn text(report: &Report, paint: Paint) -> String {
         report.seed
     );
     for s in &report.streams {
-        text.push_str(&format!(
-            "\n{} ({}, {}): {} jobs, {} done",
-            paint.strong(&s.name),
-            s.context,
-            s.program,
-            s.jobs,
-            s.done
-        ));
-        let others = [
-            ("missed their deadline", s.missed),
-            ("rejected", s.rejected),
-            ("aborted", s.aborted),
-            ("faulted", s.faults),
-            ("hung", s.hangs),
-            ("did not drain in time", s.timeouts),
-        ];
-        for (what, count) in others.iter().filter(|(_, count)| *count > 0) {
-            text.push_str(&format!(", {count} {what}"));
-        }
-        text.push_str(&format!(
-            ", {:.1} per second\n  latency: {}\n",
-            s.throughput_per_s,
-            latency(&s.latency_ns)
-        ));
-        if let Some(turns) = &s.turns {
-            text.push_str(&format!("  first turn: {}\n", latency(&turns.first_ns)));
-            if turns.between_ns.mean > 0.0 {
-                text.push_str(&format!(
-                    "  from turn to turn: {}; {:.1} per second\n",
-                    latency(&turns.between_ns),
-                    1e9 / turns.between_ns.mean
-                ));
-            }
-        }
-        if let (Some(alone), Some(slowdown)) = (s.alone_ns, s.slowdown) {
-            text.push_str(&format!(
-                "  alone: {}; {slowdown:.2} times as long here\n",
-                time(alone)
-            ));
-        }
-        text.push_str(&layers(&s.layers));
-        let parts = s.breakdown_ns.parts();
-        let parts = parts.iter().filter(|(_, ns)| ns.abs() >= 0.0005);
-        let parts: Vec<String> = parts
-            .map(|(name, ns)| format!("{} {}", name.replace('_', " and "), signed(*ns)))
-            .collect();
-        text.push_str(&format!("  mean time: {}\n", parts.join(", ")));
+        text.push_str(&stream(s, paint));
     }
     text.push_str(&format!("\n{}\n", paint.strong("contexts")));
     for c in &report.contexts {
@@ -248,16 +202,90 @@ pub fn text(report: &Report, paint: Paint) -> String {
             c.share * 100.0
         ));
     }
-    let d = &report.device;
+    text.push_str(&device(&report.device, report.fairness, paint));
+    if !report.agents.is_empty() {
+        text.push_str(&format!("\n{}\n", paint.strong("other agents")));
+        for a in &report.agents {
+            text.push_str(&agent(a));
+        }
+    }
+    if !report.worst_cases.is_empty() {
+        let title = paint.strong("worst cases of the realtime band");
+        text.push_str(&format!("\n{title}\n"));
+    }
+    for w in &report.worst_cases {
+        text.push_str(&worst_case(w));
+    }
+    for w in &report.what_if {
+        text.push_str(&what_if(w, report, paint));
+    }
+    text.push_str(&format!("\n{}\n", grounds(report)));
+    text
+}
+
+/// The jobs of a stream: how many ended how, their latency and where it goes.
+fn stream(s: &StreamReport, paint: Paint) -> String {
+    let mut text = format!(
+        "\n{} ({}, {}): {} jobs, {} done",
+        paint.strong(&s.name),
+        s.context,
+        s.program,
+        s.jobs,
+        s.done
+    );
+    let others = [
+        ("missed their deadline", s.missed),
+        ("rejected", s.rejected),
+        ("aborted", s.aborted),
+        ("faulted", s.faults),
+        ("hung", s.hangs),
+        ("did not drain in time", s.timeouts),
+    ];
+    for (what, count) in others.iter().filter(|(_, count)| *count > 0) {
+        text.push_str(&format!(", {count} {what}"));
+    }
     text.push_str(&format!(
+        ", {:.1} per second\n  latency: {}\n",
+        s.throughput_per_s,
+        latency(&s.latency_ns)
+    ));
+    if let Some(turns) = &s.turns {
+        text.push_str(&format!("  first turn: {}\n", latency(&turns.first_ns)));
+        if turns.between_ns.mean > 0.0 {
+            text.push_str(&format!(
+                "  from turn to turn: {}; {:.1} per second\n",
+                latency(&turns.between_ns),
+                1e9 / turns.between_ns.mean
+            ));
+        }
+    }
+    if let (Some(alone), Some(slowdown)) = (s.alone_ns, s.slowdown) {
+        text.push_str(&format!(
+            "  alone: {}; {slowdown:.2} times as long here\n",
+            time(alone)
+        ));
+    }
+    text.push_str(&layers(&s.layers));
+    let parts = s.breakdown_ns.parts();
+    let parts = parts.iter().filter(|(_, ns)| ns.abs() >= 0.0005);
+    let parts: Vec<String> = parts
+        .map(|(name, ns)| format!("{} {}", name.replace('_', " and "), signed(*ns)))
+        .collect();
+    text.push_str(&format!("  mean time: {}\n", parts.join(", ")));
+    text
+}
+
+/// The engines, the look-ups and caches, the FIFOs and the energy.
+fn device(d: &DeviceReport, fairness: f64, paint: Paint) -> String {
+    let mut text = format!(
         "\n{}\n  NN engine busy {:.1} %, copy engine {:.1} %; {} preemptions, {} resets; fairness {:.3}\n",
         paint.strong("device"),
         d.utilization.nn * 100.0,
         d.utilization.copy * 100.0,
         d.preemptions,
         d.resets,
-        report.fairness
-    ));
+        fairness
+    );
     if d.tlb.lookups > 0 {
         let faults = match d.tlb.page_faults {
             0 => String::new(),
@@ -284,47 +312,33 @@ pub fn text(report: &Report, paint: Paint) -> String {
         text.push_str(&fifo(f));
     }
     text.push_str(&format!("  energy: {}\n", energy(&d.energy)));
-    if !report.agents.is_empty() {
-        text.push_str(&format!("\n{}\n", paint.strong("other agents")));
-        for a in &report.agents {
-            text.push_str(&agent(a));
-        }
-    }
-    if !report.worst_cases.is_empty() {
-        let title = paint.strong("worst cases of the realtime band");
-        text.push_str(&format!("\n{title}\n"));
-    }
-    for w in &report.worst_cases {
-        text.push_str(&worst_case(w));
-    }
-    for w in &report.what_if {
+    text
+}
+
+/// What a change of the machine does to each stream.
+fn what_if(w: &WhatIf, report: &Report, paint: Paint) -> String {
+    let mut text = format!("\n{}\n", paint.strong(format!("what if {}", w.change)));
+    for (other, s) in w.streams.iter().zip(&report.streams) {
+        let ratio = other.latency_ns.mean / s.latency_ns.mean;
+        let ratio = if ratio.is_finite() {
+            format!(" ({:+.2} %)", (ratio - 1.0) * 100.0)
+        } else {
+            String::new()
+        };
         text.push_str(&format!(
-            "\n{}\n",
-            paint.strong(format!("what if {}", w.change))
+            "  {}: mean {}{ratio}, p99 {}\n",
+            other.name,
+            time(other.latency_ns.mean),
+            time(other.latency_ns.p99)
         ));
-        for (other, s) in w.streams.iter().zip(&report.streams) {
-            let ratio = other.latency_ns.mean / s.latency_ns.mean;
-            let ratio = if ratio.is_finite() {
-                format!(" ({:+.2} %)", (ratio - 1.0) * 100.0)
-            } else {
-                String::new()
-            };
-            text.push_str(&format!(
-                "  {}: mean {}{ratio}, p99 {}\n",
-                other.name,
-                time(other.latency_ns.mean),
-                time(other.latency_ns.p99)
-            ));
-        }
-        for a in &w.agents {
-            text.push_str(&agent(a));
-        }
-        let (joules, before) = (w.device.energy.total_j, d.energy.total_j);
-        if (joules - before).abs() > before * 0.01 {
-            text.push_str(&format!("  energy: {}\n", energy(&w.device.energy)));
-        }
     }
-    text.push_str(&format!("\n{}\n", grounds(report)));
+    for a in &w.agents {
+        text.push_str(&agent(a));
+    }
+    let (joules, before) = (w.device.energy.total_j, report.device.energy.total_j);
+    if (joules - before).abs() > before * 0.01 {
+        text.push_str(&format!("  energy: {}\n", energy(&w.device.energy)));
+    }
     text
 }
 

@@ -172,11 +172,13 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
     // Before anything computes: long files are read by several threads. A timing run leaves it to rayon to start threads where they are
     // needed: to start them can take longer than to prove a small program.
     if !arguments.timing_only || arguments.threads.is_some() {
-        // None is as many as there are; the stack is that of the main thread.
+        // None is as many as there are; the stack is that of the main thread, which is one of them: kernels fork from it and need not wake the
+        // others each time, and memory that the proof used is there again.
         let threads = arguments.threads.map_or(0, usize::from);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .stack_size(8 << 20)
+            .use_current_thread()
             .build_global();
         pool.map_err(|error| Failure::misuse("--threads", error))?;
     }
@@ -377,8 +379,7 @@ impl<'p> Session<'_, 'p> {
                     };
                     self.refuse(findings)?;
                 }
-                // On a thread of the pool: kernels fork from there, and need not wake the pool each time.
-                rayon::scope(|_| self.execute(&verified))
+                self.execute(&verified)
             }
         }
     }
@@ -464,7 +465,7 @@ impl<'p> Session<'_, 'p> {
                 first_nan = chipless_sim::nonfinite(self.program, task, storage);
             }
         };
-        let Outcome { timeline, end } = chipless_sim::run_in(
+        let outcome = chipless_sim::run_in(
             verified,
             self.order,
             &mut Functional::new(&mut storage)
@@ -472,6 +473,23 @@ impl<'p> Session<'_, 'p> {
                 .observed_by(&mut observe),
         );
         progress.clear();
+        let first_nan = self
+            .arguments
+            .find_nan
+            .then(|| diagnosis::first_nan(self.program, first_nan));
+        self.executed(outcome, &storage, dumps, first_nan, &random)
+    }
+
+    /// Writes what an execution gave, compares it and tells of it.
+    fn executed(
+        &self,
+        outcome: Outcome,
+        storage: &Storage<'p>,
+        dumps: Dumps,
+        first_nan: Option<NanSearch>,
+        random: &[String],
+    ) -> Result<Exit, Failure> {
+        let Outcome { timeline, end } = outcome;
         self.trace(&timeline)?;
         let mut names = files::Names::default();
         // Outputs have the first choice of names.
@@ -479,7 +497,7 @@ impl<'p> Session<'_, 'p> {
             Ok(()) => outputs::write(
                 &self.opened.path,
                 self.program,
-                &storage,
+                storage,
                 self.arguments.output_dir.as_deref(),
                 &mut names,
             )?,
@@ -497,7 +515,7 @@ impl<'p> Session<'_, 'p> {
             return Err(self.stopped(&timeline, &stop).into());
         }
         let mut notes = dumped;
-        notes.extend(chipless::random_note(&random, seed));
+        notes.extend(chipless::random_note(random, self.arguments.data.seed));
         notes.extend(chipless::unproven_note(self.program));
         notes.extend(self.notes());
         let values = self
@@ -509,14 +527,10 @@ impl<'p> Session<'_, 'p> {
             .map(|path| {
                 let tolerance = self.arguments.tolerance.map(|percent| percent / 100.0);
                 let tolerance = tolerance.map(Tolerance::relative);
-                diagnosis::compare(self.program, &storage, &timeline, path, tolerance)
+                diagnosis::compare(self.program, storage, &timeline, path, tolerance)
             })
             .transpose()?;
-        let first_nan = self
-            .arguments
-            .find_nan
-            .then(|| diagnosis::first_nan(self.program, first_nan));
-        let mut findings = chipless::remarked(self.program, &storage);
+        let mut findings = chipless::remarked(self.program, storage);
         self.policy.apply(&self.opened.path, &mut findings);
         let outcomes = Outcomes {
             written,
@@ -527,7 +541,7 @@ impl<'p> Session<'_, 'p> {
         self.summarise(
             &timeline,
             outcomes,
-            (!random.is_empty()).then_some(seed),
+            (!random.is_empty()).then_some(self.arguments.data.seed),
             notes,
         )
     }

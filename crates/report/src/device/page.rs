@@ -23,7 +23,39 @@ pub fn page(report: &Report, jobs: &[Record]) -> String {
         report.device.preemptions,
         report.fairness
     );
-    body.push_str("<h2>Streams</h2><table><tr><th>stream<th>context<th>program<th>done<th>missed<th>mean<th>p50<th>p90<th>p99<th>max<th>alone<th>slowdown<th>per second</tr>");
+    body.push_str(&streams(report));
+    body.push_str(&bounds(report));
+    body.push_str(&lanes::lanes(report, &jobs[..jobs.len().min(lanes::JOBS)]));
+    body.push_str(&breakdowns(report));
+    body.push_str("<h2>Contexts</h2><table><tr><th>context<th>process<th>band<th>jobs<th>share of the NN engine</tr>");
+    for c in &report.contexts {
+        body.push_str(&format!(
+            "<tr><td>{}<td>{}<td>{}<td>{}<td>{:.1} %</tr>",
+            escape(&c.name),
+            c.process,
+            c.band,
+            c.jobs,
+            c.share * 100.0
+        ));
+    }
+    body.push_str("</table>");
+    body.push_str(&figures(report));
+    body.push_str(&what_ifs(report));
+    body.push_str("<h2>Resources</h2><table><tr><th>resource<th>bytes</tr>");
+    for r in report.resources.iter().filter(|r| r.bytes > 0) {
+        body.push_str(&format!("<tr><td>{}<td>{}</tr>", escape(&r.name), r.bytes));
+    }
+    body.push_str(&format!("</table><p>{}</p>", escape(&grounds(report))));
+    format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><title>{}</title><style>{STYLE}{}</style><body>{body}</body></html>\n",
+        escape(&report.workload),
+        lanes::STYLE
+    )
+}
+
+/// A row for each stream.
+fn streams(report: &Report) -> String {
+    let mut body = "<h2>Streams</h2><table><tr><th>stream<th>context<th>program<th>done<th>missed<th>mean<th>p50<th>p90<th>p99<th>max<th>alone<th>slowdown<th>per second</tr>".to_owned();
     for s in &report.streams {
         let l = &s.latency_ns;
         body.push_str(&format!(
@@ -45,9 +77,12 @@ pub fn page(report: &Report, jobs: &[Record]) -> String {
         ));
     }
     body.push_str("</table>");
-    body.push_str(&bounds(report));
-    body.push_str(&lanes::lanes(report, &jobs[..jobs.len().min(lanes::JOBS)]));
-    body.push_str("<h2>Where the time goes</h2>");
+    body
+}
+
+/// A bar for each stream, with the parts of its mean latency.
+fn breakdowns(report: &Report) -> String {
+    let mut body = "<h2>Where the time goes</h2>".to_owned();
     let longest = report
         .streams
         .iter()
@@ -76,19 +111,12 @@ pub fn page(report: &Report, jobs: &[Record]) -> String {
         }
         body.push_str("</p>");
     }
-    body.push_str("<h2>Contexts</h2><table><tr><th>context<th>process<th>band<th>jobs<th>share of the NN engine</tr>");
-    for c in &report.contexts {
-        body.push_str(&format!(
-            "<tr><td>{}<td>{}<td>{}<td>{}<td>{:.1} %</tr>",
-            escape(&c.name),
-            c.process,
-            c.band,
-            c.jobs,
-            c.share * 100.0
-        ));
-    }
-    body.push_str("</table>");
-    body.push_str("<h2>Energy</h2><table><tr><th>figures<th>energy</tr>");
+    body
+}
+
+/// Energy and the traffic of other agents, as given and with each change.
+fn figures(report: &Report) -> String {
+    let mut body = "<h2>Energy</h2><table><tr><th>figures<th>energy</tr>".to_owned();
     let base = std::iter::once(("as given", &report.device));
     let others = report.what_if.iter();
     for (figures, device) in base.chain(others.map(|w| (w.change.as_str(), &w.device))) {
@@ -108,34 +136,30 @@ pub fn page(report: &Report, jobs: &[Record]) -> String {
         }
         body.push_str("</table>");
     }
-    if !report.what_if.is_empty() {
-        body.push_str(
-            "<h2>What if</h2><table><tr><th>change<th>stream<th>mean<th>against<th>p99</tr>",
-        );
-        for w in &report.what_if {
-            for (other, s) in w.streams.iter().zip(&report.streams) {
-                body.push_str(&format!(
-                    "<tr><td>{}<td>{}<td>{}<td>{}<td>{}</tr>",
-                    escape(&w.change),
-                    escape(&other.name),
-                    time(other.latency_ns.mean),
-                    time(s.latency_ns.mean),
-                    time(other.latency_ns.p99)
-                ));
-            }
+    body
+}
+
+/// What each change of the machine does to the streams.
+fn what_ifs(report: &Report) -> String {
+    if report.what_if.is_empty() {
+        return String::new();
+    }
+    let mut body =
+        "<h2>What if</h2><table><tr><th>change<th>stream<th>mean<th>against<th>p99</tr>".to_owned();
+    for w in &report.what_if {
+        for (other, s) in w.streams.iter().zip(&report.streams) {
+            body.push_str(&format!(
+                "<tr><td>{}<td>{}<td>{}<td>{}<td>{}</tr>",
+                escape(&w.change),
+                escape(&other.name),
+                time(other.latency_ns.mean),
+                time(s.latency_ns.mean),
+                time(other.latency_ns.p99)
+            ));
         }
-        body.push_str("</table>");
     }
-    body.push_str("<h2>Resources</h2><table><tr><th>resource<th>bytes</tr>");
-    for r in report.resources.iter().filter(|r| r.bytes > 0) {
-        body.push_str(&format!("<tr><td>{}<td>{}</tr>", escape(&r.name), r.bytes));
-    }
-    body.push_str(&format!("</table><p>{}</p>", escape(&grounds(report))));
-    format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><title>{}</title><style>{STYLE}{}</style><body>{body}</body></html>\n",
-        escape(&report.workload),
-        lanes::STYLE
-    )
+    body.push_str("</table>");
+    body
 }
 
 /// Turns of chains, and worst cases of the realtime band.

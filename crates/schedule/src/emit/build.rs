@@ -151,6 +151,14 @@ struct Builder<'b> {
 
 const WEIGHTS: usize = usize::MAX;
 
+/// What a workload reads of its operands.
+struct Operands {
+    ifmaps: Vec<Ifmap>,
+    /// An activation in the place of weights.
+    weight: Option<Weight>,
+    buffer: Vec<Tensor>,
+}
+
 impl Builder<'_> {
     fn transfer(&mut self) -> u32 {
         self.transfers += 1;
@@ -160,12 +168,68 @@ impl Builder<'_> {
     fn workload(&mut self, layer: usize, core: u16, block: Block, id: u32, time: i64) {
         let viewed = &self.view.layers[layer];
         let name = self.layer_names[layer];
+        let Operands {
+            ifmaps,
+            mut weight,
+            mut buffer,
+        } = self.operands(layer, core, &block, id);
+        if viewed.weights.is_some() {
+            let (constant, tensor) = self.weights(layer, core, &block, id);
+            weight = Some(constant);
+            buffer.push(tensor);
+        }
+        let result = tensor(
+            TensorKind::Ofmap,
+            Some(name),
+            bounds(&block),
+            elements(&block),
+            id,
+            SmallVec::new(),
+        );
+        buffer.push(result);
+        let list = &mut self.schedule.cores[usize::from(core)].workloads;
+        let at = [usize::from(core), list.len()];
+        list.push(Workload {
+            id,
+            layer: name,
+            layer_type: viewed.kind,
+            time: time.max(1) as u64,
+            bounds: bounds(&block),
+            ofmap_size: Some(elements(&block)),
+            padding: None,
+            ifmaps: ifmaps.into(),
+            weight,
+            ofmaps: Box::default(),
+            buffer: buffer.into(),
+            weight_buffer: None,
+            ring: None,
+            tiles: Box::default(),
+            at: At::default(),
+        });
+        let made = self.made.len();
+        self.made.push(Made {
+            core,
+            block,
+            at,
+            stored: None,
+            pieces: HashMap::new(),
+        });
+        self.of_layer.entry(layer).or_default().push(made);
+        if viewed.is_output {
+            self.store(made);
+        }
+    }
+
+    /// What a workload reads: its objects, and their tensors in the core's buffer.
+    fn operands(&mut self, layer: usize, core: u16, block: &Block, id: u32) -> Operands {
+        let viewed = &self.view.layers[layer];
+        let name = self.layer_names[layer];
         let mut buffer = Vec::new();
         let mut ifmaps: Vec<Ifmap> = Vec::new();
         let mut weight = None;
         let mut combined: Option<Tensor> = None;
         for (operand, of) in viewed.operands.iter().enumerate() {
-            let need = self.view.needs(layer, operand, &block);
+            let need = self.view.needs(layer, operand, block);
             // Of what is joined, this box may need nothing.
             if need.iter().any(|[low, high]| low >= high) {
                 continue;
@@ -219,50 +283,10 @@ impl Builder<'_> {
             }
         }
         buffer.extend(combined);
-        if viewed.weights.is_some() {
-            let (constant, tensor) = self.weights(layer, core, &block, id);
-            weight = Some(constant);
-            buffer.push(tensor);
-        }
-        let result = tensor(
-            TensorKind::Ofmap,
-            Some(name),
-            bounds(&block),
-            elements(&block),
-            id,
-            SmallVec::new(),
-        );
-        buffer.push(result);
-        let list = &mut self.schedule.cores[usize::from(core)].workloads;
-        let at = [usize::from(core), list.len()];
-        list.push(Workload {
-            id,
-            layer: name,
-            layer_type: viewed.kind,
-            time: time.max(1) as u64,
-            bounds: bounds(&block),
-            ofmap_size: Some(elements(&block)),
-            padding: None,
-            ifmaps: ifmaps.into(),
+        Operands {
+            ifmaps,
             weight,
-            ofmaps: Box::default(),
-            buffer: buffer.into(),
-            weight_buffer: None,
-            ring: None,
-            tiles: Box::default(),
-            at: At::default(),
-        });
-        let made = self.made.len();
-        self.made.push(Made {
-            core,
-            block,
-            at,
-            stored: None,
-            pieces: HashMap::new(),
-        });
-        self.of_layer.entry(layer).or_default().push(made);
-        if viewed.is_output {
-            self.store(made);
+            buffer,
         }
     }
 

@@ -5,7 +5,8 @@ use super::stages::stages;
 use super::view::Producer;
 use super::written::{Placement, Writer, npy, plain};
 use crate::front::{
-    Action, Activation, Arithmetic, Element, Function, Move, Numbers, Quantisation, View, Window,
+    Action, Activation, Arithmetic, Element, Function, Move, Named, Numbers, Quantisation, View,
+    Window,
 };
 use crate::network::Layer;
 use chipless_gemini::schedule::LayerType;
@@ -15,6 +16,14 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// How a layer stands in the schedule.
+struct Described {
+    kind: LayerType,
+    reach: Reach,
+    /// Channels of a group and elements of the window, where it has weights.
+    weights: Option<[i64; 2]>,
+}
 
 impl Writer<'_> {
     /// A layer of the network.
@@ -41,112 +50,11 @@ impl Writer<'_> {
         }
         let (from, taken): (Vec<_>, Vec<_>) = read.into_iter().unzip();
         let mut value = self.value(&layer.name, name, &from, layer.output, operation.element);
-        let (mut reach, mut kind, mut weights) = (Reach::Same, LayerType::Vp, None);
-        let input = self.extents(from[0]);
-        match &operation.action {
-            Action::Weighted { window, .. } => {
-                let group = [
-                    layer.channels / layer.groups,
-                    layer.output[0] / layer.groups,
-                ];
-                kind = LayerType::Pe;
-                weights = Some([group[0], window.kernel[0] * window.kernel[1]]);
-                let fc = layer.kind == crate::network::Kind::Fc;
-                reach = if fc {
-                    Reach::Whole(input)
-                } else {
-                    reach_of(window, Some(group), input)
-                };
-                self.weighted(index, window, taken[0], &mut value);
-            }
-            Action::Product => {
-                kind = LayerType::Pe;
-                reach = Reach::Product {
-                    inner: layer.channels / layer.groups,
-                    outputs: layer.output[0] / layer.groups,
-                };
-                value["group"] = json!(layer.groups);
-                value["quant_info"] = json!({
-                    "input_scale1": taken[0].scale, "input_zero_point1": -taken[0].zero,
-                    "input_scale2": taken[1].scale, "input_zero_point2": -taken[1].zero,
-                    "output_scale": 1.0 / own.scale, "output_zero_point": own.zero, "round_type": "round",
-                });
-            }
-            Action::MaxPool(window) | Action::AveragePool(window, _) => {
-                reach = reach_of(window, None, input);
-                value["pool_size"] = json!(window.kernel);
-                value["stride"] = json!(window.stride);
-                value["padding"] = json!(window.padding);
-                if let Action::AveragePool(_, padded) = operation.action {
-                    value["count_include_pad"] = json!(padded);
-                }
-            }
-            Action::Softmax(groups) => {
-                reach = Reach::AllChannels(vec![input[0]]);
-                value["group"] = json!(groups);
-                value["axis"] = json!(1);
-            }
-            Action::LayerNorm(factor, offset, epsilon) => {
-                reach = Reach::AllChannels(vec![input[0]]);
-                value["epsilon"] = json!(epsilon);
-                if self.known {
-                    let factor = factor.values.clone()?;
-                    let offset = offset
-                        .as_ref()
-                        .map(|offset| offset.values.clone())
-                        .transpose()?;
-                    let offset =
-                        offset.map_or_else(|| vec![0.0; factor.len()], |offset| offset.to_vec());
-                    affine(&mut value, &factor, &offset);
-                }
-            }
-            Action::Affine(factor, offset) => {
-                if self.known {
-                    affine(&mut value, &factor.values.clone()?, &offset.values.clone()?);
-                }
-            }
-            Action::Constant(arithmetic, numbers) => {
-                if self.known {
-                    let values = numbers.values.clone()?;
-                    with_constant(*arithmetic, &values, layer.output[0], &mut value);
-                }
-            }
-            Action::Move(how) => {
-                kind = LayerType::Dt;
-                reach = self.moved_as(*how, &from, layer.output, &mut value);
-            }
-            Action::Combine(_) => {
-                let extents = |of: &Producer| {
-                    let [c, h, w] = self.extents(*of);
-                    [c, self.images(*of), h, w]
-                };
-                reach = Reach::Broadcast(from.iter().map(extents).collect());
-            }
-            Action::Function(function) => parameters(*function, &mut value),
-            Action::Named(named) => {
-                if let Some(layer) = value.as_object_mut() {
-                    layer.extend(named.attributes.clone());
-                }
-                let extents = from.iter().map(|producer| self.extents(*producer));
-                reach = if named.across {
-                    Reach::AllChannels(extents.map(|[c, ..]| c).collect())
-                } else {
-                    let images = from.iter().map(|producer| self.images(*producer));
-                    let all = extents.zip(images);
-                    Reach::Broadcast(all.map(|([c, h, w], n)| [c, n, h, w]).collect())
-                };
-            }
-            Action::Strided(view) => {
-                kind = LayerType::Dt;
-                reach = strided(view, input, layer.output, &mut value)?;
-            }
-            Action::Take(axis, places) => {
-                kind = LayerType::Dt;
-                value["axis"] = json!(axis + 1);
-                value["indices"] = json!(places.to_vec());
-                reach = Reach::Take(axis_of_boxes(*axis), Arc::clone(places));
-            }
-        }
+        let Described {
+            kind,
+            reach,
+            weights,
+        } = self.described(index, &from, &taken, &mut value)?;
         if kind == LayerType::Vp {
             let combined = match operation.action {
                 Action::Combine(arithmetic) => Some(arithmetic),
@@ -167,6 +75,126 @@ impl Writer<'_> {
         );
         self.place.push(at);
         Ok(())
+    }
+
+    /// What a layer's action says in the file, and what a box of its result needs.
+    fn described(
+        &mut self,
+        index: usize,
+        from: &[Producer],
+        taken: &[Quantisation],
+        value: &mut Value,
+    ) -> Result<Described, String> {
+        let front = self.front;
+        let (layer, operation) = (&front.network.layers[index], &front.operations[index]);
+        let own = self.scales.layers[index];
+        let (mut reach, mut kind, mut weights) = (Reach::Same, LayerType::Vp, None);
+        let input = self.extents(from[0]);
+        match &operation.action {
+            Action::Weighted { window, .. } => {
+                let group = [
+                    layer.channels / layer.groups,
+                    layer.output[0] / layer.groups,
+                ];
+                kind = LayerType::Pe;
+                weights = Some([group[0], window.kernel[0] * window.kernel[1]]);
+                let fc = layer.kind == crate::network::Kind::Fc;
+                reach = if fc {
+                    Reach::Whole(input)
+                } else {
+                    reach_of(window, Some(group), input)
+                };
+                self.weighted(index, window, taken[0], value);
+            }
+            Action::Product => {
+                kind = LayerType::Pe;
+                reach = Reach::Product {
+                    inner: layer.channels / layer.groups,
+                    outputs: layer.output[0] / layer.groups,
+                };
+                product(layer.groups, taken, own, value);
+            }
+            Action::MaxPool(window) | Action::AveragePool(window, _) => {
+                reach = reach_of(window, None, input);
+                value["pool_size"] = json!(window.kernel);
+                value["stride"] = json!(window.stride);
+                value["padding"] = json!(window.padding);
+                if let Action::AveragePool(_, padded) = operation.action {
+                    value["count_include_pad"] = json!(padded);
+                }
+            }
+            Action::Softmax(groups) => {
+                reach = Reach::AllChannels(vec![input[0]]);
+                value["group"] = json!(groups);
+                value["axis"] = json!(1);
+            }
+            Action::LayerNorm(factor, offset, epsilon) => {
+                reach = Reach::AllChannels(vec![input[0]]);
+                value["epsilon"] = json!(epsilon);
+                if self.known {
+                    let factor = factor.values.clone()?;
+                    let offset = match offset {
+                        Some(offset) => offset.values.clone()?.to_vec(),
+                        None => vec![0.0; factor.len()],
+                    };
+                    affine(value, &factor, &offset);
+                }
+            }
+            Action::Affine(factor, offset) => {
+                if self.known {
+                    affine(value, &factor.values.clone()?, &offset.values.clone()?);
+                }
+            }
+            Action::Constant(arithmetic, numbers) => {
+                if self.known {
+                    let values = numbers.values.clone()?;
+                    with_constant(*arithmetic, &values, layer.output[0], value);
+                }
+            }
+            Action::Move(how) => {
+                kind = LayerType::Dt;
+                reach = self.moved_as(*how, from, layer.output, value);
+            }
+            Action::Combine(_) => {
+                let extents = |of: &Producer| {
+                    let [c, h, w] = self.extents(*of);
+                    [c, self.images(*of), h, w]
+                };
+                reach = Reach::Broadcast(from.iter().map(extents).collect());
+            }
+            Action::Function(function) => parameters(*function, value),
+            Action::Named(named) => reach = self.named(named, from, value),
+            Action::Strided(view) => {
+                kind = LayerType::Dt;
+                reach = strided(view, input, layer.output, value)?;
+            }
+            Action::Take(axis, places) => {
+                kind = LayerType::Dt;
+                value["axis"] = json!(axis + 1);
+                value["indices"] = json!(places.to_vec());
+                reach = Reach::Take(axis_of_boxes(*axis), Arc::clone(places));
+            }
+        }
+        Ok(Described {
+            kind,
+            reach,
+            weights,
+        })
+    }
+
+    /// An operation that has no form of its own in the front-end file.
+    fn named(&self, named: &Named, from: &[Producer], value: &mut Value) -> Reach {
+        if let Some(layer) = value.as_object_mut() {
+            layer.extend(named.attributes.clone());
+        }
+        let extents = from.iter().map(|producer| self.extents(*producer));
+        if named.across {
+            Reach::AllChannels(extents.map(|[c, ..]| c).collect())
+        } else {
+            let images = from.iter().map(|producer| self.images(*producer));
+            let all = extents.zip(images);
+            Reach::Broadcast(all.map(|([c, h, w], n)| [c, n, h, w]).collect())
+        }
     }
 
     /// How elements move: what the front-end file says of it, and what a box of the result needs.
@@ -457,4 +485,14 @@ fn function_name(function: Function) -> &'static str {
         Function::Clip(..) => "clip",
         Function::Identity => "quantize",
     }
+}
+
+/// The scales of a product of two activations.
+fn product(groups: i64, taken: &[Quantisation], own: Quantisation, value: &mut Value) {
+    value["group"] = json!(groups);
+    value["quant_info"] = json!({
+        "input_scale1": taken[0].scale, "input_zero_point1": -taken[0].zero,
+        "input_scale2": taken[1].scale, "input_zero_point2": -taken[1].zero,
+        "output_scale": 1.0 / own.scale, "output_zero_point": own.zero, "round_type": "round",
+    });
 }

@@ -111,14 +111,9 @@ pub(super) fn scales(front: &Front) -> Result<Scales, String> {
         if let Activation::Bounded(most) = operation.activation {
             bound = bound.min(most);
         }
-        let keeps = match operation.action {
-            Action::MaxPool(_) | Action::Move(_) => true,
-            Action::Function(Function::Identity) => operation.activation == Activation::None,
-            _ => false,
-        };
         let own = match operation.output {
             Some(own) => own,
-            None if quantised && keeps => {
+            None if quantised && keeps_scale(operation) => {
                 let activations = operation
                     .operands
                     .iter()
@@ -144,6 +139,15 @@ pub(super) fn scales(front: &Front) -> Result<Scales, String> {
         scales.constants.push(constants);
     }
     Ok(scales)
+}
+
+/// Whether the result is stored as what is read.
+fn keeps_scale(operation: &Operation) -> bool {
+    match operation.action {
+        Action::MaxPool(_) | Action::Move(_) => true,
+        Action::Function(Function::Identity) => operation.activation == Activation::None,
+        _ => false,
+    }
 }
 
 /// The largest number that a layer can give, from those that it reads.

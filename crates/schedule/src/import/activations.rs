@@ -9,7 +9,6 @@ impl Reader<'_> {
     /// Operations element by element.
     pub(super) fn of_elements(&mut self, node: &Node<'_>) -> Result<Value, String> {
         let x = node.input(0)?.clone();
-        let number = |name: &str, otherwise: f64| node.float(name, otherwise);
         match node.kind {
             "Relu" => self.bounded(&x, 0.0, f64::INFINITY),
             "Clip" => self.clip(node),
@@ -36,21 +35,42 @@ impl Reader<'_> {
                 }
                 Ok(all)
             }
+            "LeakyRelu" | "Elu" | "Celu" | "Selu" | "ThresholdedRelu" | "HardSigmoid"
+            | "Shrink" | "Swish" | "QuickGelu" | "IsInf" => self.with_parameters(node, &x),
+            "Gelu" => self.gelu(node.text("approximate"), &x),
+            "BiasGelu" | "FastGelu" => {
+                let sum = match node.optional(1).cloned() {
+                    Some(bias) => self.binary("Add", &x, &bias)?,
+                    None => x,
+                };
+                self.gelu((node.kind == "FastGelu").then_some("tanh"), &sum)
+            }
+            kind if super::elements::OF_TWO.iter().any(|(of, _)| *of == kind) => {
+                self.binary(kind, &x, &node.input(1)?.clone())
+            }
+            kind => self.unary(kind, &x),
+        }
+    }
+
+    /// A function of one element whose attributes are numbers; `IsInf` where it is none of the others.
+    fn with_parameters(&mut self, node: &Node<'_>, x: &Value) -> Result<Value, String> {
+        let number = |name: &str, otherwise: f64| node.float(name, otherwise);
+        match node.kind {
             "LeakyRelu" => {
                 let alpha = number("alpha", 0.01);
-                self.function("leaky_relu", [("alpha", alpha)], &x, |v| {
+                self.function("leaky_relu", [("alpha", alpha)], x, |v| {
                     if v < 0.0 { alpha * v } else { v }
                 })
             }
             "Elu" => {
                 let alpha = number("alpha", 1.0);
-                self.function("elu", [("alpha", alpha)], &x, |v| {
+                self.function("elu", [("alpha", alpha)], x, |v| {
                     if v < 0.0 { alpha * v.exp_m1() } else { v }
                 })
             }
             "Celu" => {
                 let alpha = number("alpha", 1.0);
-                self.function("celu", [("alpha", alpha)], &x, |v| {
+                self.function("celu", [("alpha", alpha)], x, |v| {
                     v.max(0.0) + (alpha * (v / alpha).exp_m1()).min(0.0)
                 })
             }
@@ -66,18 +86,18 @@ impl Reader<'_> {
                         gamma * v
                     }
                 };
-                self.function("selu", [("alpha", alpha), ("gamma", gamma)], &x, of)
+                self.function("selu", [("alpha", alpha), ("gamma", gamma)], x, of)
             }
             "ThresholdedRelu" => {
                 let alpha = number("alpha", 1.0);
-                self.function("thresholded_relu", [("alpha", alpha)], &x, |v| {
+                self.function("thresholded_relu", [("alpha", alpha)], x, |v| {
                     if v > alpha { v } else { 0.0 }
                 })
             }
             "HardSigmoid" => {
                 let (alpha, beta) = (number("alpha", 0.2), number("beta", 0.5));
                 let of = |v: f64| (alpha * v + beta).clamp(0.0, 1.0);
-                self.function("hard_sigmoid", [("alpha", alpha), ("beta", beta)], &x, of)
+                self.function("hard_sigmoid", [("alpha", alpha), ("beta", beta)], x, of)
             }
             "Shrink" => {
                 let (bias, lambd) = (number("bias", 0.0), number("lambd", 0.5));
@@ -90,15 +110,16 @@ impl Reader<'_> {
                         0.0
                     }
                 };
-                self.function("shrink", [("bias", bias), ("lambd", lambd)], &x, of)
+                self.function("shrink", [("bias", bias), ("lambd", lambd)], x, of)
             }
-            "Swish" => {
-                let alpha = number("alpha", 1.0);
-                self.function("swish", [("alpha", alpha)], &x, |v| {
+            "Swish" | "QuickGelu" => {
+                let otherwise = if node.kind == "Swish" { 1.0 } else { 1.702 };
+                let alpha = number("alpha", otherwise);
+                self.function("swish", [("alpha", alpha)], x, |v| {
                     v / (1.0 + (-alpha * v).exp())
                 })
             }
-            "IsInf" => {
+            _ => {
                 let (below, above) = (
                     node.int("detect_negative", 1),
                     node.int("detect_positive", 1),
@@ -112,27 +133,9 @@ impl Reader<'_> {
                         below != 0 && v == f64::NEG_INFINITY || above != 0 && v == f64::INFINITY,
                     )
                 };
-                let found = self.function("is_inf", parameters, &x, of)?;
+                let found = self.function("is_inf", parameters, x, of)?;
                 Ok(Self::called(found, types::BOOL))
             }
-            "Gelu" => self.gelu(node.text("approximate"), &x),
-            "BiasGelu" | "FastGelu" => {
-                let sum = match node.optional(1).cloned() {
-                    Some(bias) => self.binary("Add", &x, &bias)?,
-                    None => x,
-                };
-                self.gelu((node.kind == "FastGelu").then_some("tanh"), &sum)
-            }
-            "QuickGelu" => {
-                let alpha = number("alpha", 1.702);
-                self.function("swish", [("alpha", alpha)], &x, |v| {
-                    v / (1.0 + (-alpha * v).exp())
-                })
-            }
-            kind if super::elements::OF_TWO.iter().any(|(of, _)| *of == kind) => {
-                self.binary(kind, &x, &node.input(1)?.clone())
-            }
-            kind => self.unary(kind, &x),
         }
     }
 

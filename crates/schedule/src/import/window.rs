@@ -204,22 +204,7 @@ impl Reader<'_> {
         }
         let taps: i64 = window.kernel.iter().product();
         if groups == 1 && c > 1 && c * taps > MOST_TAPS {
-            // A core has no room for what one element needs: parts of the channels, and their sum.
-            let each = (MOST_TAPS / taps).max(1);
-            let mut sum: Option<Value> = None;
-            for first in (0..c).step_by(each as usize) {
-                let count = each.min(c - first);
-                let part = x.sliced(1, first, count, 1)?;
-                let places: Vec<i64> = (first..first + count).collect();
-                let of_part = weight.taken(1, &places)?;
-                let bias = bias.filter(|_| first == 0);
-                let value = self.convolved_with(&part, &of_part, bias, &inside, 1)?;
-                sum = Some(match sum {
-                    Some(sum) => self.binary("Add", &sum, &value)?,
-                    None => value,
-                });
-            }
-            return sum.ok_or_else(|| "it has no channels".to_owned());
+            return self.summed(&x, weight, bias, &inside, MOST_TAPS / taps);
         }
         let tensor = Self::made(&x)?;
         let tensor = self.real(&tensor)?;
@@ -253,6 +238,32 @@ impl Reader<'_> {
             &arrangement,
             types::FLOAT,
         )))
+    }
+
+    /// A convolution as the sum of convolutions of `each` channels: a core has no room for what one element of all of them needs.
+    fn summed(
+        &mut self,
+        x: &Value,
+        weight: &Array,
+        bias: Option<&Array>,
+        window: &Sides,
+        each: i64,
+    ) -> Result<Value, String> {
+        let (c, each) = (x.shape()[1], each.max(1));
+        let mut sum: Option<Value> = None;
+        for first in (0..c).step_by(each as usize) {
+            let count = each.min(c - first);
+            let part = x.sliced(1, first, count, 1)?;
+            let places: Vec<i64> = (first..first + count).collect();
+            let of_part = weight.taken(1, &places)?;
+            let bias = bias.filter(|_| first == 0);
+            let value = self.convolved_with(&part, &of_part, bias, window, 1)?;
+            sum = Some(match sum {
+                Some(sum) => self.binary("Add", &sum, &value)?,
+                None => value,
+            });
+        }
+        sum.ok_or_else(|| "it has no channels".to_owned())
     }
 
     /// A convolution over depth, rows and columns: one over rows and columns for each depth of the result.

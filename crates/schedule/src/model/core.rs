@@ -300,11 +300,9 @@ impl<'a> Polar<'a> {
         let Workload {
             k,
             c,
-            b,
-            h,
             w,
-            kernel: [r, s],
-            stride: [sh, sw],
+            kernel: [_, s],
+            stride: [_, sw],
             ..
         } = *self.work;
         let Variant {
@@ -312,15 +310,8 @@ impl<'a> Polar<'a> {
             weights_round,
             activations_round,
         } = variant;
-        let [pc, pk, ph, pw, _] = split.p;
-        let bus = self.machine.bus.0;
-        let weight_tile = r * s * split.oc * split.ok.min(split.k1 * self.lanes);
-        if weights_round && (loops.tile as f64) * bus < (weight_tile * self.copies) as f64 {
-            return None;
-        }
-        let passed =
-            wrap(i128::from((loops.h1 + r - sh) * loops.w1) * i128::from(split.oc * self.copies));
-        if activations_round && (loops.tile as f64) * bus < passed as f64 {
+        let [pc, pk, _, pw, _] = split.p;
+        if !self.keeps_pace(split, loops, variant) {
             return None;
         }
         let wide = |v: i64| i128::from(v);
@@ -338,28 +329,18 @@ impl<'a> Polar<'a> {
         );
         let all_tiles = wrap(wide(wbt) * wide(loops.h3) * wide(split.tb));
         let outer_tiles = wrap(wide(w3) * wide(loops.h3) * wide(split.tb));
-        let rows = |n: i64| wrap(wide(h + (r - sh) * (n * ph - 1)));
-        let columns = |n: i64| wrap(wide(w + (s - sw) * (n * pw - 1)));
-        let strip = wrap(rows(if wbt == 1 { 1 } else { loops.h3 }) * wide(c) * wide(b));
-        let l1_size = strip * columns(if activations_round { w3 } else { 1 });
-        let l2_size =
-            wrap(rows(if w3 == 1 { 1 } else { loops.h3 }) * columns(1) * wide(c) * wide(b));
+        let [strip, l1_size, l2_size] = self.inputs(split, loops, w3, activations_round);
         let l2_fetches = if weights_round && activations_round && !spare {
             1
         } else {
             k3
         };
-        let weight_writes = if weights_round {
-            all_tiles
-        } else if spare {
+        let spared = if spare { outer_tiles } else { 1 };
+        let weight_writes = if weights_round { all_tiles } else { spared };
+        let l2_weight_reads = if activations_round {
             outer_tiles
         } else {
-            1
-        };
-        let l2_weight_reads = if activations_round || spare {
-            outer_tiles
-        } else {
-            1
+            spared
         };
         let adup = split.activation_copies;
         let (mut extra, mut shared, mut weight_shared) = (0, 0, 0);
@@ -412,6 +393,43 @@ impl<'a> Polar<'a> {
             weights_l2_filled,
         };
         Some(self.tile(split.cycles, &accesses, variant))
+    }
+
+    /// Elements of the input: in a strip of rows, and what comes to L1 and to L2 with it.
+    fn inputs(&self, split: &Split, loops: &Loops, w3: i64, goes_round: bool) -> [i128; 3] {
+        let Workload {
+            c,
+            b,
+            h,
+            w,
+            kernel: [r, s],
+            stride: [sh, sw],
+            ..
+        } = *self.work;
+        let [_, _, ph, pw, _] = split.p;
+        let wide = |v: i64| i128::from(v);
+        let rows = |n: i64| wrap(wide(h + (r - sh) * (n * ph - 1)));
+        let columns = |n: i64| wrap(wide(w + (s - sw) * (n * pw - 1)));
+        let of_channels = |rows: i128| wrap(rows * wide(c) * wide(b));
+        let strip = of_channels(rows(if loops.wn == 1 { 1 } else { loops.h3 }));
+        let l1 = strip * columns(if goes_round { w3 } else { 1 });
+        let l2 = of_channels(rows(if w3 == 1 { 1 } else { loops.h3 }) * columns(1));
+        [strip, l1, l2]
+    }
+
+    /// Whether the bus passes what goes round in the time of a tile.
+    fn keeps_pace(&self, split: &Split, loops: &Loops, variant: Variant) -> bool {
+        let Workload {
+            kernel: [r, s],
+            stride: [sh, _],
+            ..
+        } = *self.work;
+        let passes = |bytes: i128| (loops.tile as f64) * self.machine.bus.0 >= bytes as f64;
+        let weights = r * s * split.oc * split.ok.min(split.k1 * self.lanes) * self.copies;
+        let activations =
+            wrap(i128::from((loops.h1 + r - sh) * loops.w1) * i128::from(split.oc * self.copies));
+        (!variant.weights_round || passes(i128::from(weights)))
+            && (!variant.activations_round || passes(activations))
     }
 
     /// Energy and time of what a variant accesses.

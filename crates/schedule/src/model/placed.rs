@@ -61,6 +61,62 @@ pub(crate) struct Placed {
     pub(crate) room: Vec<i64>,
 }
 
+/// Boxes that parts need, each with the cores that need it alike.
+#[derive(Default)]
+struct Needs {
+    /// Bytes of each part of the result.
+    results: Vec<i64>,
+    ifmaps: Vec<(Option<Block>, Vec<u16>)>,
+    weights: Vec<(Option<Block>, Vec<u16>)>,
+}
+
+impl Needs {
+    /// Part by part, in the order of [`Placed::new`].
+    fn of(layer: &Layer, facts: &Facts, ends: &[Vec<i64>; 4], cores: &[u16]) -> Needs {
+        let [pk, pb, ph, pw] = [0, 1, 2, 3].map(|d: usize| ends[d].len() - 1);
+        let at = |k: usize, b: usize, h: usize, w: usize| ((k * pb + b) * ph + h) * pw + w;
+        let by_channel = !matches!(layer.kind, Kind::Conv | Kind::Fc);
+        let weights_by_image = !layer.weights_from.is_empty();
+        let range = |d: usize, i: usize| [ends[d][i], ends[d][i + 1]];
+        let mut needs = Needs::default();
+        for k in 0..pk {
+            for b in 0..pb {
+                for h in 0..ph {
+                    for w in 0..pw {
+                        let block = [range(0, k), range(1, b), range(2, h), range(3, w)];
+                        let size = volume(&block);
+                        needs.results.push(size);
+                        if by_channel || k == 0 {
+                            let who: Vec<u16> = if by_channel {
+                                vec![cores[at(k, b, h, w)]]
+                            } else {
+                                (0..pk).map(|k| cores[at(k, b, h, w)]).collect()
+                            };
+                            needs
+                                .ifmaps
+                                .push(((size > 0).then(|| window(layer, facts, &block)), who));
+                        }
+                        if facts.weights > 0 && (weights_by_image || b == 0) && h == 0 && w == 0 {
+                            let images = if weights_by_image { b..b + 1 } else { 0..pb };
+                            let who: Vec<u16> = images
+                                .flat_map(|b| {
+                                    (0..ph).flat_map(move |h| (0..pw).map(move |w| (b, h, w)))
+                                })
+                                .map(|(b, h, w)| cores[at(k, b, h, w)])
+                                .collect();
+                            let images = if weights_by_image { block[1] } else { [0, 1] };
+                            let window = layer.kernel[0] * layer.kernel[1];
+                            let tile = [block[0], images, [0, facts.group[0]], [0, window]];
+                            needs.weights.push(((size > 0).then_some(tile), who));
+                        }
+                    }
+                }
+            }
+        }
+        needs
+    }
+}
+
 impl Placed {
     /// The layer's parts on these cores (row · columns + column), in the order ((k · B + b) · H + h) · W + w.
     pub(crate) fn new(
@@ -79,10 +135,12 @@ impl Placed {
             intervals(h, part[2]),
             intervals(w, part[3]),
         ];
-        let [pk, pb, ph, pw] = part.map(usize::from);
-        let at = |k: usize, b: usize, h: usize, w: usize| ((k * pb + b) * ph + h) * pw + w;
-        let by_channel = !matches!(layer.kind, Kind::Conv | Kind::Fc);
         let weights_by_image = !layer.weights_from.is_empty();
+        let Needs {
+            results,
+            ifmaps,
+            weights,
+        } = Needs::of(layer, facts, &ends, cores);
         let copies = if layer.kind == Kind::Eltwise {
             layer.operands
         } else {
@@ -95,7 +153,7 @@ impl Placed {
                 .iter()
                 .map(|core| [core % columns, core / columns])
                 .collect(),
-            results: Vec::with_capacity(cores.len()),
+            results,
             ifmaps: Vec::new(),
             weights: Vec::new(),
             ifmap_total: 0,
@@ -107,41 +165,6 @@ impl Placed {
             room: Vec::new(),
             ends,
         };
-        let end = &placed.ends;
-        let range = |d: usize, i: usize| [end[d][i], end[d][i + 1]];
-        let (mut ifmaps, mut weights) = (Vec::new(), Vec::new());
-        for k in 0..pk {
-            for b in 0..pb {
-                for h in 0..ph {
-                    for w in 0..pw {
-                        let block = [range(0, k), range(1, b), range(2, h), range(3, w)];
-                        let size = volume(&block);
-                        placed.results.push(size);
-                        if by_channel || k == 0 {
-                            let who: Vec<u16> = if by_channel {
-                                vec![cores[at(k, b, h, w)]]
-                            } else {
-                                (0..pk).map(|k| cores[at(k, b, h, w)]).collect()
-                            };
-                            ifmaps.push(((size > 0).then(|| window(layer, facts, &block)), who));
-                        }
-                        if facts.weights > 0 && (weights_by_image || b == 0) && h == 0 && w == 0 {
-                            let images = if weights_by_image { b..b + 1 } else { 0..pb };
-                            let who: Vec<u16> = images
-                                .flat_map(|b| {
-                                    (0..ph).flat_map(move |h| (0..pw).map(move |w| (b, h, w)))
-                                })
-                                .map(|(b, h, w)| cores[at(k, b, h, w)])
-                                .collect();
-                            let images = if weights_by_image { block[1] } else { [0, 1] };
-                            let window = layer.kernel[0] * layer.kernel[1];
-                            let tile = [block[0], images, [0, facts.group[0]], [0, window]];
-                            weights.push(((size > 0).then_some(tile), who));
-                        }
-                    }
-                }
-            }
-        }
         let shared = |block: Option<Block>, who: &[u16]| Shared {
             bytes: block.as_ref().map_or(0, volume),
             block,

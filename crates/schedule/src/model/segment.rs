@@ -89,6 +89,20 @@ struct Sum {
     room: Vec<i64>,
 }
 
+impl Sum {
+    /// Room for the first child of the next group beside the last of this one.
+    fn begin_again(&mut self, first: Option<&[i64]>, last: &Child, shifts: bool) {
+        if let Some(first) = first {
+            raise(&mut self.room, first, last.room(), None);
+            return;
+        }
+        let weights = shifts.then_some(last.weight());
+        for (core, room) in self.room.iter_mut().enumerate() {
+            *room = (*room).max(last.room()[core] + weights.map_or(0, |w| w[core]));
+        }
+    }
+}
+
 impl<'a> Evaluator<'a> {
     pub(crate) fn new(costs: Costs<'a>, factors: &'a Factors) -> Evaluator<'a> {
         let cores = costs.machine.cores();
@@ -338,20 +352,13 @@ impl<'a> Evaluator<'a> {
                 self.give_back(before);
             }
         }
-        let groups = i64::from(branch.groups);
-        if let Some(last) = last.take() {
+        if let Some(last) = last {
             if branch.cut == Cut::Time {
-                if let Some(first) = &first {
-                    raise(&mut total.room, first, last.room(), None);
-                } else {
-                    let weights = shifts.then_some(last.weight());
-                    for (core, room) in total.room.iter_mut().enumerate() {
-                        *room = (*room).max(last.room()[core] + weights.map_or(0, |w| w[core]));
-                    }
-                }
+                total.begin_again(first.as_deref(), &last, shifts);
             }
             self.give_back(last);
         }
+        let groups = i64::from(branch.groups);
         if groups > 1 {
             total.ifmap.iter_mut().for_each(|kept| *kept *= groups);
             let most = total.ifmap.iter().copied().max().unwrap_or(0);

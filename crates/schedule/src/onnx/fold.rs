@@ -266,22 +266,7 @@ fn folded(
             let other = constants.get(2).copied().ok_or("an input is missing")?;
             chosen(first, second()?, other)
         }
-        "Reshape" => {
-            let mut shape = Reader::whole(second()?)?;
-            for (at, extent) in shape
-                .iter_mut()
-                .enumerate()
-                .filter(|(_, extent)| **extent == 0)
-            {
-                *extent = first.shape.get(at).copied().unwrap_or(0);
-            }
-            let known: Vec<i64> = shape.iter().copied().filter(|extent| *extent > 0).collect();
-            let (known, all) = (product(&known), product(&first.shape));
-            for extent in shape.iter_mut().filter(|extent| **extent == -1) {
-                *extent = all.checked_div(known).unwrap_or(0);
-            }
-            shaped(shape)
-        }
+        "Reshape" => shaped(reshaped(&first.shape, Reader::whole(second()?)?)),
         "Unsqueeze" => {
             let axes = axes(1)?.ok_or("its axes are missing")?;
             let whole = rank + axes.len();
@@ -315,64 +300,91 @@ fn folded(
             shaped(shape)
         }
         "Gather" => {
-            let indices = Reader::whole(second()?)?;
             let axis = axis_of(attributes.int("axis").unwrap_or(0), rank)?;
-            let extent = first.shape[axis];
-            let (outer, places) = (axis, second()?.shape.clone());
-            let mut shape = first.shape.clone();
-            shape.splice(axis..=axis, places.iter().copied());
-            taken(first, shape, |place| {
-                let chosen = &place[outer..outer + places.len()];
-                let at = chosen.iter().zip(&places).fold(0, |at, (i, e)| at * e + i);
-                let index = indices.get(at as usize).copied().unwrap_or(-1);
-                let index = if index < 0 { index + extent } else { index };
-                let index = Some(index).filter(|index| (0..extent).contains(index))?;
-                let mut from = place[..outer].to_vec();
-                from.push(index);
-                from.extend(&place[outer + places.len()..]);
-                Some(from)
-            })
+            gathered(first, second()?, axis)
         }
         "Slice" => slice(first, constants, attributes),
         "Concat" => {
             let axis = axis_of(attributes.int("axis").unwrap_or(0), rank)?;
             joined(constants, axis)
         }
-        "Range" => {
-            let number = |at: usize| {
-                let constant = constants.get(at);
-                let number = constant.and_then(|constant| constant.single());
-                number.ok_or_else(|| format!("input {at} is not one number that is known"))
-            };
-            let (start, limit, step) = (number(0)?, number(1)?, number(2)?);
-            let count = ((limit - start) / step).ceil().max(0.0);
-            if count.is_nan() || count > MOST as f64 {
-                return Err(format!("from {start} to {limit} by {step}"));
-            }
-            let numbers = (0..count as i64).map(|at| start + at as f64 * step);
-            Ok(Constant {
-                shape: vec![count as i64],
-                data: Data::There(Rc::new(numbers.collect())),
-                ..first.clone()
-            })
-        }
-        "ConstantOfShape" => {
-            let shape = Reader::whole(first)?;
-            let value = attributes.tensor("value")?;
-            let count = product(&shape);
-            if !(0..=MOST).contains(&count) {
-                return Err(too_many(&shape));
-            }
-            let number = value.as_ref().and_then(Constant::single).unwrap_or(0.0);
-            Ok(Constant {
-                name: first.name.clone(),
-                kind: value.map_or(1, |value| value.kind),
-                data: Data::There(Rc::new(vec![number; count as usize])),
-                shape,
-            })
-        }
+        "Range" => range(constants),
+        "ConstantOfShape" => of_shape(first, attributes.tensor("value")?),
         _ => Err("of a constant it is not supported".to_owned()),
     }
+}
+
+/// The extents of a reshape: 0 keeps an extent, −1 is what is left.
+fn reshaped(old: &[i64], mut shape: Vec<i64>) -> Vec<i64> {
+    for (at, extent) in shape
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, extent)| **extent == 0)
+    {
+        *extent = old.get(at).copied().unwrap_or(0);
+    }
+    let known: Vec<i64> = shape.iter().copied().filter(|extent| *extent > 0).collect();
+    let (known, all) = (product(&known), product(old));
+    for extent in shape.iter_mut().filter(|extent| **extent == -1) {
+        *extent = all.checked_div(known).unwrap_or(0);
+    }
+    shape
+}
+
+/// Elements along an axis, by index; negative ones count from the end.
+fn gathered(of: &Constant, places: &Constant, axis: usize) -> Result<Constant, String> {
+    let indices = Reader::whole(places)?;
+    let extent = of.shape[axis];
+    let (outer, places) = (axis, &places.shape);
+    let mut shape = of.shape.clone();
+    shape.splice(axis..=axis, places.iter().copied());
+    taken(of, shape, |place| {
+        let chosen = &place[outer..outer + places.len()];
+        let at = chosen.iter().zip(places).fold(0, |at, (i, e)| at * e + i);
+        let index = indices.get(at as usize).copied().unwrap_or(-1);
+        let index = if index < 0 { index + extent } else { index };
+        let index = Some(index).filter(|index| (0..extent).contains(index))?;
+        let mut from = place[..outer].to_vec();
+        from.push(index);
+        from.extend(&place[outer + places.len()..]);
+        Some(from)
+    })
+}
+
+/// From a start to a limit by a step.
+fn range(constants: &[&Constant]) -> Result<Constant, String> {
+    let number = |at: usize| {
+        let constant = constants.get(at);
+        let number = constant.and_then(|constant| constant.single());
+        number.ok_or_else(|| format!("input {at} is not one number that is known"))
+    };
+    let (start, limit, step) = (number(0)?, number(1)?, number(2)?);
+    let count = ((limit - start) / step).ceil().max(0.0);
+    if count.is_nan() || count > MOST as f64 {
+        return Err(format!("from {start} to {limit} by {step}"));
+    }
+    let numbers = (0..count as i64).map(|at| start + at as f64 * step);
+    Ok(Constant {
+        shape: vec![count as i64],
+        data: Data::There(Rc::new(numbers.collect())),
+        ..constants[0].clone()
+    })
+}
+
+/// As many of one number as a shape says.
+fn of_shape(shape_of: &Constant, value: Option<Constant>) -> Result<Constant, String> {
+    let shape = Reader::whole(shape_of)?;
+    let count = product(&shape);
+    if !(0..=MOST).contains(&count) {
+        return Err(too_many(&shape));
+    }
+    let number = value.as_ref().and_then(Constant::single).unwrap_or(0.0);
+    Ok(Constant {
+        name: shape_of.name.clone(),
+        kind: value.map_or(1, |value| value.kind),
+        data: Data::There(Rc::new(vec![number; count as usize])),
+        shape,
+    })
 }
 
 /// A function of each element.

@@ -131,6 +131,27 @@ struct Shared {
     deadline: Option<Instant>,
 }
 
+impl Shared {
+    /// Chains begin at the starts; those beyond share the last.
+    fn new(starts: &[State], options: &Options, deadline: Option<Instant>) -> Shared {
+        let chains: Vec<Chain> = (0..CHAINS)
+            .map(|index| {
+                let state = starts[index.min(starts.len() - 1)].clone();
+                Chain::new(state, options.seed, index)
+            })
+            .collect();
+        Shared {
+            chains: chains
+                .into_iter()
+                .map(|chain| Mutex::new(Some(chain)))
+                .collect(),
+            barrier: Barrier::new(options.threads.clamp(1, CHAINS)),
+            over: AtomicBool::new(false),
+            deadline,
+        }
+    }
+}
+
 /// Searches for the best tree.
 ///
 /// # Errors
@@ -159,22 +180,7 @@ pub fn search(
     if options.one_pass {
         starts = start::in_one_pass(&mut searcher, starts);
     }
-    let chains: Vec<Chain> = (0..CHAINS)
-        .map(|index| {
-            let state = starts[index.min(starts.len() - 1)].clone();
-            Chain::new(state, options.seed, index)
-        })
-        .collect();
-    let shared = Shared {
-        chains: chains
-            .into_iter()
-            .map(|chain| Mutex::new(Some(chain)))
-            .collect(),
-        barrier: Barrier::new(options.threads.clamp(1, CHAINS)),
-        over: AtomicBool::new(false),
-        deadline,
-    };
-    let threads = options.threads.clamp(1, CHAINS);
+    let shared = Shared::new(&starts, options, deadline);
     let mut coordinator = Coordinator {
         options,
         began,
@@ -188,30 +194,13 @@ pub fn search(
         next_share: 0.1,
     };
     coordinator.note();
-    std::thread::scope(|scope| {
-        for worker in 1..threads {
-            let (shared, evaluator) = (&shared, &evaluator);
-            scope.spawn(move || {
-                let mut searcher = Searcher::new(evaluator(), options.objective);
-                loop {
-                    shared.barrier.wait();
-                    if shared.over.load(Ordering::Acquire) {
-                        break;
-                    }
-                    work(&mut searcher, shared, worker, threads);
-                    shared.barrier.wait();
-                }
-            });
-        }
-        while coordinator.prepare(&shared) {
-            shared.barrier.wait();
-            work(&mut searcher, &shared, 0, threads);
-            shared.barrier.wait();
-            coordinator.gather(&shared, progress);
-        }
-        shared.over.store(true, Ordering::Release);
-        shared.barrier.wait();
-    });
+    rounds(
+        &mut searcher,
+        &evaluator,
+        &shared,
+        &mut coordinator,
+        progress,
+    );
     searcher.evaluator.terse = false;
     let mut others: Vec<State> = shared
         .chains
@@ -250,6 +239,43 @@ pub fn search(
         seconds: began.elapsed().as_secs_f64(),
         stopped: coordinator.stopped.unwrap_or(Stopped::Time),
     })
+}
+
+/// Moves all chains, round by round, on as many threads as there are to be.
+fn rounds<'a>(
+    searcher: &mut Searcher<'a>,
+    evaluator: &(impl Fn() -> Evaluator<'a> + Sync),
+    shared: &Shared,
+    coordinator: &mut Coordinator<'_>,
+    progress: &mut dyn FnMut(&Progress),
+) {
+    let Options {
+        threads, objective, ..
+    } = *coordinator.options;
+    let threads = threads.clamp(1, CHAINS);
+    std::thread::scope(|scope| {
+        for worker in 1..threads {
+            scope.spawn(move || {
+                let mut searcher = Searcher::new(evaluator(), objective);
+                loop {
+                    shared.barrier.wait();
+                    if shared.over.load(Ordering::Acquire) {
+                        break;
+                    }
+                    work(&mut searcher, shared, worker, threads);
+                    shared.barrier.wait();
+                }
+            });
+        }
+        while coordinator.prepare(shared) {
+            shared.barrier.wait();
+            work(searcher, shared, 0, threads);
+            shared.barrier.wait();
+            coordinator.gather(shared, progress);
+        }
+        shared.over.store(true, Ordering::Release);
+        shared.barrier.wait();
+    });
 }
 
 /// Hands on the tree that has one layer after another.

@@ -3,6 +3,7 @@
 mod compared;
 mod evaluated;
 mod samples;
+mod searched;
 mod told;
 
 use super::interrupted::interrupted;
@@ -21,15 +22,14 @@ use chipless_schedule::machine::Machine;
 use chipless_schedule::mesh;
 use chipless_schedule::model::{Bounds, Cost, Impossible, Objective};
 use chipless_schedule::reading::{self, Network, Reading};
-use chipless_schedule::report::{Figures, Improvement, ModelFigures, Report, RunnerUp, Segments};
-use chipless_schedule::search::{self, Progress};
+use chipless_schedule::report::{Figures, Improvement, ModelFigures, Report, Segments};
+use chipless_schedule::search;
 use chipless_schedule::tree::Tree;
 use clap::{Args, ValueEnum};
-use compared::{compared, prepared};
-use cpu_time::ProcessTime;
+use compared::prepared;
 use evaluated::evaluate;
+use searched::Job;
 use std::path::{Path, PathBuf};
-use told::Told;
 
 /// Schedule a network (ONNX) on a mesh of cores.
 #[derive(Args, Debug)]
@@ -235,6 +235,107 @@ const SECONDS: f64 = 10.0;
 const LARGEST_BATCH: i64 = 1 << 16;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let batch = checked(arguments)?;
+    let machine = machine(&arguments.machine)?;
+    let mut read = network(arguments, batch)?;
+    let mut inputs = inputs(&arguments.inputs)?;
+    let first = calibrated(arguments, &mut read.front)?;
+    if inputs.is_empty() {
+        inputs = first;
+    }
+    let read = read;
+    let (front, batch) = (&read.front, read.batch);
+    if !arguments.inputs.is_empty()
+        && (arguments.dialect == Dialect::Set || arguments.evaluate.is_some())
+    {
+        let text = "expected a schedule that is executed and compared: with --dialect set or --evaluate, none is";
+        return Err(Failure::misuse("--input", text));
+    }
+    if let Some(tree) = &arguments.evaluate {
+        return evaluate(arguments, &read, &machine, tree);
+    }
+    let lowered = lowered(arguments, &read)?;
+    let prepared = prepared(arguments, (front, batch), &inputs)?;
+    let options = search::Options {
+        batch,
+        objective: arguments.objective.into(),
+        seconds: arguments
+            .seconds
+            .or_else(|| arguments.trees.is_none().then_some(SECONDS)),
+        trees: arguments.trees,
+        seed: arguments.seed,
+        threads: threads(arguments),
+        latest: None,
+        one_pass: false,
+    };
+    told::begun(arguments, front, &machine);
+    let output = arguments
+        .output
+        .as_deref()
+        .unwrap_or(Path::new("schedule.json"));
+    let job = Job {
+        arguments,
+        read: &read,
+        machine: &machine,
+        options: &options,
+        output,
+    };
+    let searched = match (arguments.dialect, &lowered) {
+        (Dialect::Spec, Some(lowered)) => job.replayed(lowered, prepared.as_ref())?,
+        _ => job.modelled()?,
+    };
+    let found = &searched.found;
+    told::few_trees(
+        arguments,
+        found,
+        front.network.layers.len(),
+        searched.worked,
+    );
+    write_beside(arguments, lowered.as_ref(), &found.tree)?;
+    let history = found.history.iter();
+    let report = Report {
+        seed: options.seed,
+        seconds: found.seconds,
+        trees: found.trees,
+        trees_per_second: found.trees as f64 / found.seconds.max(1e-9),
+        stopped: found.stopped.name(),
+        history: history
+            .map(|step| Improvement {
+                seconds: step.seconds,
+                edp: step.edp,
+            })
+            .collect(),
+        replay: searched.replay,
+        layer_by_layer: searched.layer_by_layer,
+        replay_floor: searched.floor,
+        replay_dram: searched.dram,
+        runner_up: searched.runner_up,
+        comparison: searched.comparison,
+        ..report(arguments, (&read, &machine), &found.cost, &found.bounds)
+    };
+    if let Some(path) = &arguments.report {
+        let modelled;
+        let segments = match arguments.dialect {
+            Dialect::Spec => Segments::Replayed(&searched.segments),
+            Dialect::Set => {
+                modelled = chipless_schedule::segments(&front.network, &machine, &found.tree)
+                    .map_err(|impossible| refused(&arguments.network, &impossible))?;
+                Segments::Modelled(&modelled)
+            }
+        };
+        let batch = told::larger_batch(&read);
+        let page = chipless_schedule::report::page(&report, segments, batch.as_deref());
+        files::write(path, &[page.as_bytes()])?;
+    }
+    let done = answer(arguments, &report)?;
+    if !arguments.answer.is_json() {
+        terminal::print(&told::next(arguments, output, front, lowered.as_ref()))?;
+    }
+    Ok(done)
+}
+
+/// The batch, once options are in range and every output can be written.
+fn checked(arguments: &Arguments) -> Result<i64, Failure> {
     let batch = match arguments.batch.parse() {
         Ok(batch) if (1..=LARGEST_BATCH).contains(&batch) => batch,
         _ => {
@@ -267,110 +368,39 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if let Some(directory) = &arguments.weights_out {
         files::can_fill(directory)?;
     }
-    let machine = machine(&arguments.machine)?;
-    let mut read = network(arguments, batch)?;
-    let mut inputs = inputs(&arguments.inputs)?;
-    let first = calibrated(arguments, &mut read.front)?;
-    if inputs.is_empty() {
-        inputs = first;
-    }
-    let read = read;
-    let (front, batch) = (&read.front, read.batch);
-    if !arguments.inputs.is_empty()
-        && (arguments.dialect == Dialect::Set || arguments.evaluate.is_some())
-    {
-        let text = "expected a schedule that is executed and compared: with --dialect set or --evaluate, none is";
-        return Err(Failure::misuse("--input", text));
-    }
-    if let Some(tree) = &arguments.evaluate {
-        return evaluate(arguments, &read, &machine, tree);
-    }
-    // What cannot be written is said before the search.
-    let lowered = emit::Written::of(front, batch, arguments.weights_out.is_some())
-        .map_err(|error| Failure::unreadable(arguments.network.display(), error));
+    Ok(batch)
+}
+
+/// The network as the schedule's format has it, where something of it is written. What cannot be is said before the search.
+fn lowered(arguments: &Arguments, read: &Network) -> Result<Option<emit::Written>, Failure> {
+    let front = &read.front;
     let is_computed = arguments.dialect == Dialect::Spec
         || arguments.network_out.is_some()
         || arguments.weights_out.is_some();
-    let lowered = is_computed.then_some(lowered).transpose()?;
-    if is_computed && !front.is_quantised && !front.is_calibrated && front.bits() == 8 {
+    if !is_computed {
+        return Ok(None);
+    }
+    let lowered = emit::Written::of(front, read.batch, arguments.weights_out.is_some())
+        .map_err(|error| Failure::unreadable(arguments.network.display(), error))?;
+    if !front.is_quantised && !front.is_calibrated && front.bits() == 8 {
         terminal::complain(&format!(
             "{}: note: a floating-point network is quantised to int8 without calibration data, which costs accuracy. For accurate results, schedule it with --precision fp16, pass inputs with --calibrate, or pass a quantised network (QDQ)\n",
             arguments.network.display()
         ));
     }
-    let prepared = prepared(arguments, (front, batch), &inputs)?;
-    let interrupted = interrupted();
-    let mut told = Told::new(arguments.objective.into(), machine.clock);
-    let mut say = |progress: &Progress| told.say(progress);
-    let options = search::Options {
-        batch,
-        objective: arguments.objective.into(),
-        seconds: arguments
-            .seconds
-            .or_else(|| arguments.trees.is_none().then_some(SECONDS)),
-        trees: arguments.trees,
-        seed: arguments.seed,
-        threads: threads(arguments),
-        latest: None,
-        one_pass: false,
-    };
-    let output = arguments
-        .output
-        .as_deref()
-        .unwrap_or(Path::new("schedule.json"));
-    told::begun(arguments, front, &machine);
-    let (mut replay, mut comparison) = (None, None);
-    let (mut layer_by_layer, mut floor, mut dram) = (None, None, None);
-    let runner_up;
-    let mut page_segments = Vec::new();
-    let (mut found, worked);
-    let began = ProcessTime::now();
-    let network = &front.network;
-    if let (Dialect::Spec, Some(lowered)) = (arguments.dialect, &lowered) {
-        let best;
-        (found, best) = emit::searched(
-            lowered,
-            (network, &machine),
-            &options,
-            interrupted,
-            &mut say,
-        )
-        .map_err(|error| short(&arguments.network, &error))?;
-        worked = began.elapsed();
-        let replayed = |(energy, delay)| Figures::new(energy, delay as f64);
-        replay = Some(replayed(best.replay));
-        layer_by_layer = best.layer_by_layer.map(replayed);
-        floor = Some(best.floor.into());
-        dram = Some(best.dram.into());
-        runner_up = best.runner_up.map(|(cost, run)| RunnerUp {
-            model: ModelFigures::from(&cost),
-            replay: Some(replayed(run)),
-        });
-        (found.tree, found.cost) = (best.tree, best.cost);
-        files::write(output, &[best.text.as_bytes()])?;
-        if arguments.report.is_some() {
-            page_segments =
-                emit::segment_times(lowered, (network, &machine), &found.tree, &best.text)
-                    .map_err(|error| short(&arguments.network, &error))?;
-        }
-        if let Some(prepared) = &prepared {
-            comparison = compared(arguments, prepared, front, &best.text)?;
-        }
-    } else {
-        found = search::search(network, &machine, &options, interrupted, &mut say)
-            .map_err(|impossible| refused(&arguments.network, &impossible))?;
-        worked = began.elapsed();
-        write_set_dialect(arguments, output, front, &machine, &found.tree)?;
-        runner_up = found.runner_up.map(|cost| RunnerUp {
-            model: ModelFigures::from(&cost),
-            replay: None,
-        });
-    }
-    told::few_trees(arguments, &found, front.network.layers.len(), worked);
-    if let (Some(lowered), Some(path)) = (&lowered, &arguments.network_out) {
+    Ok(Some(lowered))
+}
+
+/// Writes what belongs to the schedule: the network, its arrays, the tree.
+fn write_beside(
+    arguments: &Arguments,
+    lowered: Option<&emit::Written>,
+    tree: &Tree,
+) -> Result<(), Failure> {
+    if let (Some(lowered), Some(path)) = (lowered, &arguments.network_out) {
         files::write(path, &[lowered.network_text().as_bytes()])?;
     }
-    if let (Some(lowered), Some(directory)) = (&lowered, &arguments.weights_out) {
+    if let (Some(lowered), Some(directory)) = (lowered, &arguments.weights_out) {
         files::make_directory(directory)?;
         for (name, bytes) in lowered
             .arrays()
@@ -380,48 +410,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     }
     if let Some(path) = &arguments.tree {
-        files::write(path, &[tree_text(&found.tree).as_bytes()])?;
+        files::write(path, &[tree_text(tree).as_bytes()])?;
     }
-    let history = found.history.iter();
-    let report = Report {
-        seed: options.seed,
-        seconds: found.seconds,
-        trees: found.trees,
-        trees_per_second: found.trees as f64 / found.seconds.max(1e-9),
-        stopped: found.stopped.name(),
-        history: history
-            .map(|step| Improvement {
-                seconds: step.seconds,
-                edp: step.edp,
-            })
-            .collect(),
-        replay,
-        layer_by_layer,
-        replay_floor: floor,
-        replay_dram: dram,
-        runner_up,
-        comparison,
-        ..report(arguments, (&read, &machine), &found.cost, &found.bounds)
-    };
-    if let Some(path) = &arguments.report {
-        let modelled;
-        let segments = match arguments.dialect {
-            Dialect::Spec => Segments::Replayed(&page_segments),
-            Dialect::Set => {
-                modelled = chipless_schedule::segments(network, &machine, &found.tree)
-                    .map_err(|impossible| refused(&arguments.network, &impossible))?;
-                Segments::Modelled(&modelled)
-            }
-        };
-        let batch = told::larger_batch(&read);
-        let page = chipless_schedule::report::page(&report, segments, batch.as_deref());
-        files::write(path, &[page.as_bytes()])?;
-    }
-    let done = answer(arguments, &report)?;
-    if !arguments.answer.is_json() {
-        terminal::print(&told::next(arguments, output, front, lowered.as_ref()))?;
-    }
-    Ok(done)
+    Ok(())
 }
 
 /// Arrays for the comparison, as `--input` names them.
@@ -439,38 +430,6 @@ fn inputs(given: &[String]) -> Result<Inputs, Failure> {
             Ok((name.to_owned(), bytes))
         })
         .collect()
-}
-
-/// Why a schedule is not written.
-enum Stop {
-    Write(Failure),
-    Tree(Impossible),
-}
-
-impl From<Impossible> for Stop {
-    fn from(impossible: Impossible) -> Stop {
-        Stop::Tree(impossible)
-    }
-}
-
-/// Writes a tree's schedule as SET does, a piece at a time.
-fn write_set_dialect(
-    arguments: &Arguments,
-    path: &Path,
-    front: &Front,
-    machine: &Machine,
-    tree: &Tree,
-) -> Result<(), Failure> {
-    let mut file = files::Growing::create(path.to_owned())?;
-    emit::set_dialect(&front.network, machine, tree, &mut |text| {
-        file.put(text.as_bytes()).map_err(Stop::Write)
-    })
-    .map_err(|stop| match stop {
-        Stop::Write(failure) => failure,
-        Stop::Tree(impossible) => refused(&arguments.network, &impossible),
-    })?;
-    file.finish()?;
-    Ok(())
 }
 
 fn threads(arguments: &Arguments) -> usize {

@@ -1,8 +1,7 @@
 //! `chipless schedule --evaluate`: what a tree that is given costs.
 
-use super::{
-    Arguments, Dialect, answer, refused, report, short, told, tree_text, write_set_dialect,
-};
+use super::searched::write_set_dialect;
+use super::{Arguments, Dialect, answer, refused, report, short, told, tree_text};
 use crate::failure::{Exit, Failure};
 use crate::{files, terminal};
 use chipless_schedule::emit::{self, Written};
