@@ -78,10 +78,18 @@ pub(crate) fn is_no_program(bytes: &[u8]) -> bool {
     kind(bytes).is_some_and(|(_, advice)| advice != UNPACK)
 }
 
-/// What fmot prints of a graph: `inputs:`, and names with a percent sign, which YAML has no value for.
+/// What fmot prints of a graph: `inputs:`, and names with their types behind, such as `x: int16<8,q=0>`.
 pub(crate) fn is_graph_text(bytes: &[u8]) -> bool {
-    let behind = bytes.strip_prefix(b"inputs:").map(<[u8]>::trim_ascii_start);
-    behind.is_some_and(|behind| behind.starts_with(b"%"))
+    let Some(behind) = bytes.strip_prefix(b"inputs:") else {
+        return false;
+    };
+    let mut lines = behind.trim_ascii_start().split(|byte| *byte == b'\n');
+    let first = lines.next().unwrap_or_default();
+    let kind = first.windows(2).position(|two| two == b": ");
+    let kind = kind.map_or(&[] as &[u8], |at| &first[at + 2..]);
+    let word = kind.iter().take_while(|byte| byte.is_ascii_alphanumeric());
+    let word = word.count();
+    word > 0 && kind.get(word) == Some(&b'<')
 }
 
 /// A `ModelProto`: its version, then its producer, its operator sets or its graph (onnx.proto3: fields 1, 2, 7, 8).
@@ -107,6 +115,9 @@ mod tests {
         assert_eq!(name(b"<!DOCTYPE html><html>"), Some("an HTML page"));
         let graph = b"inputs:\n   %x.1: float<8>\nnodes:\n";
         assert_eq!(name(graph), Some("the text form of a graph of fmot"));
+        let graph = b"inputs:\n   gate: int16<1,q=0>\n   x: int16<8,q=0>\nnodes:\n";
+        assert_eq!(name(graph), Some("the text form of a graph of fmot"));
+        assert_eq!(name(b"inputs:\n  x:\n    type: input\n"), None);
         assert_eq!((name(b"hello"), name(b"")), (None, None));
     }
 }

@@ -104,8 +104,13 @@ impl<'p, 'a> Session<'p, 'a> {
         self.effect_of[task].map(|effect| effect as usize)
     }
 
-    /// The simulated time at present.
-    pub fn time(&self) -> Time {
+    /// The simulated time at present; `None` in an order whose times mean nothing.
+    pub fn time(&self) -> Option<Time> {
+        (self.order == Order::Timed).then(|| self.instant())
+    }
+
+    /// The instant of the timeline, whatever the order.
+    pub(crate) fn instant(&self) -> Time {
         match self.current() {
             Some(task) => self.timeline.effect(self.program, task),
             None => self.timeline.end,

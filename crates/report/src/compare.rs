@@ -24,10 +24,19 @@ pub struct Comparison {
     pub max_abs: f64,
     /// The same as a part of the root mean square of the reference's finite elements; null where that is 0.
     pub max_of_rms: Option<f64>,
+    /// The greatest difference as a part of the expected element, or of the root mean square of the reference's finite elements where that is
+    /// more, as the tolerance has it; null where one is infinite, or the reference is all zeros.
+    pub max_relative: Option<f64>,
+    /// What is expected at the place of the greatest difference; null where that is NaN or an infinity.
+    pub expected: f64,
     /// The norm of the differences as a part of the norm of the reference, over elements that are finite in both; null where that is 0.
     pub relative_error: Option<f64>,
     /// Where the greatest difference is, outermost dimension first.
     pub index: Vec<u64>,
+    /// The slice, at one index of one axis, that is furthest off for its own size, of those with a smaller root mean square than the whole: the
+    /// tolerance sees little of it. None where no slice has 16 elements.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worst_slice: Option<SliceError>,
     /// Elements of the output.
     pub elements: u64,
     /// Elements that differ at all.
@@ -35,6 +44,19 @@ pub struct Comparison {
     /// The task that computed this element, where that can be told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+}
+
+/// A slice of an output beside that of the reference.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct SliceError {
+    /// The axis, counted from 0, outermost first.
+    pub axis: usize,
+    /// The index on it.
+    pub index: u64,
+    /// The root mean square of the slice of the reference, over elements that are finite in both.
+    pub root_mean_square: f64,
+    /// The norm of the differences as a part of the norm of the slice of the reference.
+    pub relative_error: f64,
 }
 
 /// By how much an element may be off from the one that is expected: by both together.
@@ -123,7 +145,9 @@ impl Comparison {
         } = reference;
         let bytes = CHUNK * port.element.bits() as usize / 8;
         let (mut max_abs, mut place, mut differing, mut beyond, mut first) = (0.0, 0, 0, 0, 0);
-        let (mut squares, mut of_reference) = (0.0, 0.0);
+        let (mut max_relative, mut expected) = (0.0f64, 0.0);
+        let mut whole = Norms::default();
+        let mut slices = Slices::new(&port.shape);
         for found in found.chunks(bytes) {
             let count = found.len() * 8 / port.element.bits() as usize;
             let (mut left, mut right) = (vec![0.0; count], vec![0.0; count]);
@@ -135,12 +159,15 @@ impl Comparison {
                 let allowed = tolerance.absolute + tolerance.relative * right.abs().max(usual);
                 differing += u64::from(difference > 0.0);
                 if difference.is_finite() && right.is_finite() {
-                    squares += difference * difference;
-                    of_reference += right * right;
+                    whole.add(difference, *right);
+                    slices.add(first + index as u64, difference, *right);
                 }
                 beyond += u64::from(difference > allowed || difference.is_infinite());
+                if difference > 0.0 {
+                    max_relative = max_relative.max(difference / right.abs().max(usual));
+                }
                 if difference > max_abs {
-                    (max_abs, place) = (difference, first + index as u64);
+                    (max_abs, place, expected) = (difference, first + index as u64, *right);
                 }
             }
             first += count as u64;
@@ -152,8 +179,11 @@ impl Comparison {
             beyond,
             max_abs,
             max_of_rms: (usual > 0.0).then(|| max_abs / usual),
-            relative_error: (of_reference > 0.0).then(|| (squares / of_reference).sqrt()),
+            max_relative: Some(max_relative).filter(|part| part.is_finite()),
+            expected,
+            relative_error: whole.relative_error(),
             index: index(place, &port.shape),
+            worst_slice: slices.worst(usual),
             elements: first,
             differing,
             task: None,
@@ -170,15 +200,12 @@ impl Comparison {
             tolerance,
             beyond,
             max_abs,
-            max_of_rms,
-            relative_error,
             index,
             elements,
             differing,
-            task,
             ..
         } = self;
-        let from = task.as_ref().map_or(String::new(), |task| {
+        let from = self.task.as_ref().map_or(String::new(), |task| {
             format!(", computed by {}", clean(task))
         });
         let within = tolerance.words();
@@ -194,24 +221,121 @@ impl Comparison {
             };
             format!("does not agree{within}: {beyond} {are} beyond it")
         };
+        let percent = |part: f64| format!("{} %", number(part * 100.0));
         // Counts and indices have no usual size.
         let is_exact = tolerance.relative == 0.0 && tolerance.absolute == 0.0;
-        let of_rms = max_of_rms.filter(|part| part.is_finite() && !is_exact);
-        let part = of_rms.map_or_else(String::new, |part| {
-            let percent = number(part * 100.0);
-            format!(" ({percent} % of the reference's root mean square)")
+        let most = self.max_relative.filter(|_| !is_exact);
+        let most = most.map_or_else(String::new, |part| {
+            format!(", by {} at most", percent(part))
         });
-        let whole = relative_error.filter(|_| !is_exact);
+        let whole = self.relative_error.filter(|_| !is_exact);
         let whole = whole.map_or_else(String::new, |error| {
+            format!("; {} on the whole (relative error)", percent(error))
+        });
+        // An output that is judged by its large numbers may be wrong in its small ones.
+        let hidden = self.worst_slice.as_ref().filter(|slice| {
+            self.agrees && tolerance.relative > 0.0 && slice.relative_error > tolerance.relative
+        });
+        let hidden = hidden.map_or_else(String::new, |slice| {
             format!(
-                "; {} % on the whole (relative error)",
-                number(error * 100.0)
+                ", but {} at index {} of axis {}, whose numbers are smaller than others (root mean square {})",
+                percent(slice.relative_error),
+                slice.index,
+                slice.axis,
+                number(slice.root_mean_square)
             )
         });
         format!(
-            "{verdict}; {differing} of {elements} differ, by {} at most{part}, at {index:?}{from}{whole}",
-            number(*max_abs)
+            "{verdict}; {differing} of {elements} differ{most}; the largest difference is {}, where {} is expected, at {index:?}{from}{whole}{hidden}",
+            number(*max_abs),
+            number(self.expected)
         )
+    }
+}
+
+/// Sums of squares of differences and of what is expected.
+#[derive(Clone, Copy, Default)]
+struct Norms {
+    differences: f64,
+    expected: f64,
+}
+
+impl Norms {
+    fn add(&mut self, difference: f64, expected: f64) {
+        self.differences += difference * difference;
+        self.expected += expected * expected;
+    }
+
+    fn relative_error(self) -> Option<f64> {
+        (self.expected > 0.0).then(|| (self.differences / self.expected).sqrt())
+    }
+}
+
+/// Slices of so many elements have a size of their own.
+const LEAST_SLICE: u64 = 16;
+
+/// Indices of an axis, at most, whose slices are looked at.
+const MOST_SLICES: u64 = 1 << 12;
+
+/// The slices of an output along each axis that has some of enough elements.
+struct Slices {
+    axes: Vec<Axis>,
+}
+
+struct Axis {
+    number: usize,
+    extent: u64,
+    /// Elements from one index to the next.
+    stride: u64,
+    norms: Vec<Norms>,
+    /// Elements of each slice.
+    elements: u64,
+}
+
+impl Slices {
+    fn new(shape: &[u64]) -> Slices {
+        let all: u64 = shape.iter().product();
+        let mut stride = all;
+        let mut axes = Vec::new();
+        for (number, extent) in shape.iter().enumerate() {
+            let elements = all / (*extent).max(1);
+            stride /= (*extent).max(1);
+            if (2..=MOST_SLICES).contains(extent) && elements >= LEAST_SLICE {
+                axes.push(Axis {
+                    number,
+                    extent: *extent,
+                    stride,
+                    norms: vec![Norms::default(); *extent as usize],
+                    elements,
+                });
+            }
+        }
+        Slices { axes }
+    }
+
+    fn add(&mut self, place: u64, difference: f64, expected: f64) {
+        for axis in &mut self.axes {
+            let index = place / axis.stride % axis.extent;
+            if let Some(norms) = axis.norms.get_mut(index as usize) {
+                norms.add(difference, expected);
+            }
+        }
+    }
+
+    /// The one that is furthest off for its own size, of those whose numbers are smaller than usual.
+    fn worst(&self, usual: f64) -> Option<SliceError> {
+        let all = self.axes.iter().flat_map(|axis| {
+            (0..).zip(&axis.norms).filter_map(|(index, norms)| {
+                Some(SliceError {
+                    axis: axis.number,
+                    index,
+                    root_mean_square: (norms.expected / axis.elements as f64).sqrt(),
+                    relative_error: norms.relative_error()?,
+                })
+            })
+        });
+        all.filter(|slice| slice.root_mean_square < usual)
+            .max_by(|a, b| a.relative_error.total_cmp(&b.relative_error))
     }
 }
 
@@ -355,7 +479,7 @@ mod tests {
         assert_eq!(found.index, [2, 3]);
         assert_eq!(
             found.line(),
-            "does not agree within 1 %: 1 element is beyond it; 2 of 15 differ, by 3 at most (300 % of the reference's root mean square), at [2, 3]; 80.18 % on the whole (relative error)"
+            "does not agree within 1 %: 1 element is beyond it; 2 of 15 differ, by 300 % at most; the largest difference is 3, where 1 is expected, at [2, 3]; 80.18 % on the whole (relative error)"
         );
         numbers[0] = f32::INFINITY;
         let (found, _) = compare(&numbers, usual);
@@ -366,6 +490,45 @@ mod tests {
         let (found, _) = compare(&expected, Tolerance::relative(0.0));
         assert_eq!((found.max_abs, found.differing), (0.0, 0));
         assert_eq!(found.line(), "equal");
+    }
+
+    /// Rows of scores beside rows of coordinates that are a thousand times as large.
+    #[test]
+    fn small_rows_that_are_wrong_are_told_of() {
+        let expected: Vec<f64> = (0..64)
+            .map(|i| if i < 32 { 300.0 } else { 0.1 } + f64::from(i))
+            .collect();
+        let port = Port {
+            name: "y".to_owned(),
+            alias: None,
+            buffer: BufferId::from_raw(0),
+            element: ElementType::Float32,
+            shape: vec![1, 4, 16],
+            host_element: None,
+            scale: None,
+        };
+        let line = |scores: f32| {
+            let mut found: Vec<f32> = expected.iter().map(|n| *n as f32).collect();
+            found[48..].iter_mut().for_each(|n| *n *= scores);
+            let found: Vec<u8> = found.iter().flat_map(|n| n.to_le_bytes()).collect();
+            let reference = Reference {
+                numbers: &|first, slots| {
+                    slots.copy_from_slice(&expected[first as usize..][..slots.len()]);
+                    Some(())
+                },
+                scale: None,
+                tolerance: Tolerance::of(port.element, 1.0),
+            };
+            let (found, _) = Comparison::of(&port, &found, &reference).expect("decodes");
+            found.line()
+        };
+        let said = line(0.97);
+        assert!(
+            said.ends_with(", but 3.000 % at index 3 of axis 1, whose numbers are smaller than others (root mean square 55.79)"),
+            "{said}"
+        );
+        let said = line(1.0 - 1e-5);
+        assert!(said.ends_with("on the whole (relative error)"), "{said}");
     }
 
     /// Integers of up to 16 bits stand for reals and may be off by a step; longer ones count things.

@@ -138,7 +138,7 @@ impl Run<'_, '_> {
         let took = if self.is_timed {
             format!("in {} (estimated)", paint.strong(timeline.end))
         } else {
-            "in a random order, without times".to_owned()
+            "in another order, without times".to_owned()
         };
         let _ = writeln!(
             out,
@@ -485,8 +485,9 @@ impl Run<'_, '_> {
             );
         }
         if let Some(best) = further.first() {
+            let each = if further.len() == 1 { "" } else { "each " };
             let text = format!(
-                "{}, each at most {}: --json has them",
+                "{}, {each}at most {}: --json has them",
                 count(further.len(), "further parameter"),
                 why::speed(best.gain)
             );

@@ -38,6 +38,8 @@ pub struct Report {
     pub seconds: f64,
     /// Trees that were evaluated.
     pub trees: u64,
+    /// How many of them were replayed; null without a search by the replay.
+    pub replayed_trees: Option<u64>,
     /// How many a second.
     pub trees_per_second: f64,
     /// Why the search ended: `time`, `trees`, `interrupted` or `exhausted`; `evaluated` where a tree was given.
@@ -113,6 +115,10 @@ pub struct ReplayFloor {
     pub dram_bytes: i64,
     /// How many of them the format adds: channels up to 64 bits, and 32 bytes of parameters for each output channel.
     pub padding_bytes: i64,
+    /// How many of the latter are parameters.
+    pub parameter_bytes: i64,
+    /// How many of all are outputs.
+    pub output_bytes: i64,
     /// Cycles that these take at the rate of DRAM.
     pub dram_cycles: i64,
     /// Cycles that all multiplications take on all multipliers.
@@ -125,6 +131,8 @@ impl From<Floor> for ReplayFloor {
             delay_cycles: floor.cycles(),
             dram_bytes: floor.dram_bytes,
             padding_bytes: floor.padding_bytes,
+            parameter_bytes: floor.parameter_bytes,
+            output_bytes: floor.output_bytes,
             dram_cycles: floor.dram_cycles,
             mac_cycles: floor.mac_cycles,
         }
@@ -134,9 +142,11 @@ impl From<Floor> for ReplayFloor {
 impl ReplayFloor {
     fn meaning(&self) -> String {
         if self.dram_cycles >= self.mac_cycles {
-            let [all, padding] = [self.dram_bytes, self.padding_bytes].map(|n| n as f64 / 1e6);
+            let (own, added) = (self.parameter_bytes, self.padding_bytes);
+            let all = [self.dram_bytes, added - own, own].map(|n| n as f64 / 1e6);
+            let [all, padding, parameters] = all;
             return format!(
-                "no schedule is faster: {all:.2} MB of weights, inputs and outputs cross DRAM, {padding:.2} MB of them padding and parameters of channels"
+                "no schedule is faster: {all:.2} MB of weights, inputs and outputs cross DRAM, {padding:.2} MB of them padding, {parameters:.2} MB scales and biases"
             );
         }
         "no schedule is faster: multiplications on all multipliers".to_owned()
@@ -150,6 +160,8 @@ pub struct ReplayDram {
     pub bytes: u64,
     /// How many of them are results that are read again on the chip.
     pub result_bytes: u64,
+    /// How many of them are outputs, as the cores write them: in parts, each with padding of its own.
+    pub output_bytes: u64,
     /// Cycles that the bytes take at the bandwidth of DRAM.
     pub bandwidth_cycles: i64,
     /// Cycles in which a transfer runs; more where links on its way are slower than DRAM.
@@ -161,22 +173,42 @@ impl From<DramCycles> for ReplayDram {
         ReplayDram {
             bytes: dram.bytes,
             result_bytes: dram.result_bytes,
+            output_bytes: dram.output_bytes,
             bandwidth_cycles: dram.at_bandwidth,
             busy_cycles: dram.busy,
         }
     }
 }
 
+/// Bytes that are something in megabytes of two digits behind the point.
+const SHOWN_BYTES: i64 = 5000;
+
 impl ReplayDram {
     /// Why a schedule takes longer than the bytes of the floor.
     fn above(&self, floor: &ReplayFloor, cycles: i64, clock_hz: f64) -> String {
         let time = |cycles: i64| Time::from_ns(cycles.max(0) as f64 / clock_hz * 1e9);
-        let again = self.bytes as i64 - floor.dram_bytes;
-        let results = self.result_bytes as f64 / 1e6;
+        let besides = self.bytes as i64 - floor.dram_bytes;
+        let results = self.result_bytes as i64;
+        let padding = self.output_bytes as i64 - floor.output_bytes;
+        let parts = [
+            ("results", results),
+            ("padding of outputs in parts", padding),
+            ("loaded again", besides - results - padding),
+        ];
+        let megabytes = |bytes: i64| format!("{:.2} MB", bytes.max(0) as f64 / 1e6);
+        let parts: Vec<String> = (parts.iter())
+            .filter(|(_, bytes)| *bytes >= SHOWN_BYTES)
+            .map(|(what, bytes)| format!("{} {what}", megabytes(*bytes)))
+            .collect();
+        let parts = if parts.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", parts.join(", "))
+        };
         format!(
-            "{} for {:.2} MB that cross DRAM besides ({results:.2} MB results, the rest loaded again), {} for transfers slower than DRAM, {} in which DRAM is idle",
+            "{} for {} that cross DRAM besides{parts}, {} for transfers slower than DRAM, {} in which DRAM is idle",
             time(self.bandwidth_cycles - floor.dram_cycles),
-            again.max(0) as f64 / 1e6,
+            megabytes(besides),
             time(self.busy_cycles - self.bandwidth_cycles),
             time(cycles - self.busy_cycles),
         )
@@ -308,7 +340,12 @@ pub fn text(report: &Report) -> String {
     if report.stopped != "evaluated" {
         let trees = chipless_model::count(report.trees as usize, "tree");
         let (seconds, stopped) = (report.seconds, report.stopped);
-        let _ = writeln!(text, "{trees} in {seconds:.1} s; stopped: {stopped}");
+        let replayed = report.replayed_trees;
+        let replayed = replayed.map_or_else(String::new, |n| format!(", {n} of them replayed"));
+        let _ = writeln!(
+            text,
+            "{trees} in {seconds:.1} s{replayed}; stopped: {stopped}"
+        );
     }
     for output in report
         .comparison
@@ -369,15 +406,15 @@ pub fn page(report: &Report, segments: Segments<'_>, batch: Option<&str>) -> Str
     let kept = report.replay_dram.filter(|dram| dram.result_bytes > 0);
     let kept = kept.map_or_else(String::new, |dram| {
         format!(
-            " Of {} bytes, {} are results that are written to DRAM and read again: a larger <code>l2.bytes</code> of the machine lets more of \
-             them stay on the cores, and a longer search (<code>--seconds</code>) may find a schedule that does.",
+            " Of {} bytes, {} are results that are written to DRAM and read again: a longer search (<code>--seconds</code>) may find a schedule that \
+             keeps more of them on the cores, and a larger <code>l2.bytes</code> of the machine may let it.",
             dram.bytes, dram.result_bytes
         )
     });
     let _ = writeln!(
         page,
         "<p>A segment that is bound by DRAM waits for its bytes: weights, inputs and outputs, at least.{batch} int8 has half the bytes of fp16, \
-         and a higher <code>dram.bytes_per_cycle</code> shortens the wait itself.{kept}</p>"
+         where it supports the network, and a higher <code>dram.bytes_per_cycle</code> shortens the wait itself.{kept}</p>"
     );
     page
 }

@@ -382,8 +382,9 @@ fn starter(program: &Program<'_>, wait: &Wait) -> Option<TaskId> {
     holder(program, program.tasks.indices().find(raises)?)
 }
 
-/// The task whose signal is the one that a wait is for, of a counter that the tasks of one queue alone raise.
-fn reached_by(program: &Program<'_>, wait: &Wait) -> Option<TaskId> {
+/// Who ends a wait for a counter that the tasks of one queue alone raise: the task whose signal is the one that it is for, or parts of several where
+/// others may raise it in its place.
+fn reached_by(program: &Program<'_>, wait: &Wait) -> Option<String> {
     let (Condition::AtLeast(least) | Condition::Equal(least)) = wait.condition else {
         return None;
     };
@@ -391,7 +392,14 @@ fn reached_by(program: &Program<'_>, wait: &Wait) -> Option<TaskId> {
     let mut own = raises.filter(|raise| raise.sync == wait.sync);
     let reaches =
         |raise: &Raise| raise.value.saturating_sub(raise.amount) < least && least <= raise.value;
-    own.find(reaches).map(|raise| raise.task)
+    let by = own.find(reaches)?.task;
+    let queue = &program.queues[program.tasks[by].queue];
+    let is_spread = matches!(queue.order, PieceOrder::Lanes(lanes) if lanes > 1);
+    Some(if is_spread && own.next().is_some() {
+        format!("parts of transfers of {}, in any order", queue.name)
+    } else {
+        program.task_name(by)
+    })
 }
 
 fn signal_of(program: &Program<'_>, task: TaskId) -> Option<SyncId> {
@@ -440,8 +448,9 @@ fn connections_to(program: &Program<'_>, task: TaskId, other: TaskId) -> String 
 pub(crate) fn connections(program: &Program<'_>, task: TaskId) -> String {
     let waits = program.waits(task).iter();
     let waits = waits.map(|wait| {
-        let by = starter(program, wait).or_else(|| reached_by(program, wait));
-        let by = by.map(|task| format!(" (by {})", program.task_name(task)));
+        let by = starter(program, wait).map(|task| program.task_name(task));
+        let by = by.or_else(|| reached_by(program, wait));
+        let by = by.map(|by| format!(" (by {by})"));
         condition(program, wait) + &by.unwrap_or_default()
     });
     let waits: Vec<String> = waits.collect();

@@ -52,7 +52,7 @@ pub(super) fn advice(
     }
     if found_type == Found::Numbers && !is_float {
         let and = if unless.is_empty() { " if" } else { " and" };
-        let whole = "it holds whole numbers; reals are quantised by the scale of this input first";
+        let whole = "it holds whole numbers; quantise reals first, by the scale of this input";
         return sentence(why, &pass, &format!("{unless}{and} {whole}"));
     }
     sentence(why, &pass, unless)

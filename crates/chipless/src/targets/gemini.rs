@@ -462,7 +462,7 @@ impl Document for Opened<'_> {
         let (what, options) = match part {
             Some("dram") if is_wide => (
                 format!(
-                    "{dram}int8 halves the bytes and gives at most that, for a network whose operators it supports: `schedule` names those that it does not. Choose its scales from data, or the outputs may be far off"
+                    "{dram}int8 halves the bytes but those of padding and parameters, and gives at most that, for a network whose operators it supports: `schedule` names those that it does not. Choose its scales from data, or the outputs may be far off"
                 ),
                 "--precision int8 --calibrate DATA".to_owned(),
             ),
@@ -545,6 +545,13 @@ impl Document for Opened<'_> {
         lowered
             .notes
             .extend(self.mesh_note(&machine, by.file.as_deref()));
+        // A name such as mesh4x4 has the usual units.
+        let own_file = by.file.as_ref().filter(|file| self.options.exists(file));
+        if let Some(file) = own_file {
+            lowered.notes.push(format!(
+                "the units take as long as the schedule says, whatever units {file} has: `chipless schedule NET.onnx --machine {file} …` computes that anew"
+            ));
+        }
         lowered.program.text = Text::new(self.document.text());
         // The tiles of a schedule are the same however often it is lowered.
         let _ = self.tiles.set(lowered.workloads);

@@ -264,8 +264,18 @@ impl<'f> Opened<'f> {
         } else {
             String::new()
         };
+        let chip = if name == platform.to_string() {
+            name
+        } else {
+            format!("{name} ({platform})")
+        };
+        let functions = if platform == Platform::Npu5010 {
+            " There, the DPU has tables for most activation functions, which are tasks of the SHAVEs here."
+        } else {
+            ""
+        };
         Some(format!(
-            "compiled for {own}, timed on {name} ({platform}): tasks and their tiles stay as compiled.{tiles} Compile the program for {platform} to time what \
+            "compiled for {own}, timed on {chip}: tasks and their tiles stay as compiled.{tiles}{functions} Compile the program for {platform} to time what \
              would run there"
         ))
     }
@@ -372,7 +382,7 @@ fn generation_of(machine: &str) -> Option<(Platform, Generation)> {
 }
 
 /// Published times of the same networks in both precisions, which docs/npu-timing.md has, are alike.
-const INT8: &str = "by the cost model; on chips, int8 was measured no faster (docs/npu-timing.md)";
+const INT8: &str = "by the cost model, and as if the functions of the SHAVEs took 8-bit numbers, too; on chips, int8 was measured no faster (docs/npu-timing.md)";
 
 /// Of so many tasks of DPUs and SHAVEs, one may be without a name in the trace of its own compilation. In all 223 traces of programs for NPU4000 that were looked at, none is.
 const MOST_NAMELESS: usize = 20;

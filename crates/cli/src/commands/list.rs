@@ -327,7 +327,7 @@ fn layer_of<'l>(lister: &'l Lister<'_, '_>, task: TaskId) -> Option<&'l str> {
 }
 
 /// Whether an operation begins with these words, in whichever case.
-fn begins(operation: &str, words: &str) -> bool {
+pub(super) fn begins(operation: &str, words: &str) -> bool {
     let start = operation.get(..words.len());
     let rest = operation.get(words.len()..).unwrap_or_default();
     !words.is_empty()
@@ -360,7 +360,8 @@ pub(super) fn task_named(
             let queues: Vec<&str> = program.queues.iter().map(|q| &*q.name).collect();
             let hint = suggest::hint(queue, queues.iter().copied());
             let example = queues.first().unwrap_or(&"dma");
-            format!("expected {expected} such as {example}[0], found \"{name}\"{hint}; the queues are {}", queues.join(", "))
+            let then = if hint.is_empty() { "; the" } else { " The" };
+            format!("expected {expected} such as {example}[0], found \"{name}\"{hint}{then} queues are {}", queues.join(", "))
         };
         Failure::misuse(&opened.path, text)
     })

@@ -63,7 +63,8 @@ impl Opened {
         let found = match self.target() {
             Some(found) if found == target => return Ok(()),
             Some(found) => format!("a program of target {found}"),
-            None => "a file of no target".to_owned(),
+            None => chipless::kind_of(&self.path, &self.bytes)
+                .unwrap_or_else(|| "a file of no target".to_owned()),
         };
         let text = format!("expected {expected}, found {found}");
         Err(Failure::unreadable(&self.path, text))

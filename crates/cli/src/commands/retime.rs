@@ -1,6 +1,7 @@
 //! A program timed again with other figures of the machine.
 
 use super::Opened;
+use super::list::begins;
 use crate::failure::Failure;
 use chipless::{Options, suggest};
 use chipless_model::{Program, Span, TaskId, Time};
@@ -12,72 +13,86 @@ use clap::Args;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a program takes with a change of the machine or of itself; `None` where it does not come to its end.
-fn latency(opened: &Opened, options: &Options, change: &str) -> Result<Option<Time>, Failure> {
+/// What a program takes with changes of the machine or of itself; `None` where it does not come to its end.
+fn latency(opened: &Opened, options: &Options, changes: &str) -> Result<Option<Time>, Failure> {
     let mut options = options.clone();
     options.data.computes = false;
-    let mut without = None;
-    refuse_several(change)?;
-    match change.split_once('=') {
-        Some(("without", name)) => without = Some(name),
-        Some((quantity @ ("tiles" | "precision"), value)) => {
-            let figures = opened.with_document(&options, |document| {
-                let recompiles = document.capabilities().recompiles()?;
-                Ok(recompiles.recompiled(quantity, value)?)
-            })?;
-            for figure in figures {
-                options.set("set", figure)?;
+    let mut without = Vec::new();
+    for change in each_change(changes) {
+        match change.split_once('=') {
+            Some(("without", name)) => without.push(name),
+            Some((quantity @ ("tiles" | "precision"), value)) => {
+                let figures = opened.with_document(&options, |document| {
+                    let recompiles = document.capabilities().recompiles()?;
+                    Ok(recompiles.recompiled(quantity, value)?)
+                })?;
+                for figure in figures {
+                    options.set("set", figure)?;
+                }
             }
+            _ => options.set("set", change)?,
         }
-        _ => options.set("set", change)?,
     }
     opened.with_document(&options, |document| {
         let mut lowered = document.lower()?;
-        if let Some(name) = without {
-            remove(&mut lowered.program, name)?;
+        let mut meant = Vec::new();
+        for name in without {
+            meant.extend(named(&lowered.program, name)?);
+        }
+        for task in meant {
+            let task = &mut lowered.program.tasks[task];
+            (task.fixed, task.demands) = (Time::ZERO, Span::default());
         }
         let outcome = time(&lowered.program);
         Ok(outcome.end.is_ok().then_some(outcome.timeline.end))
     })
 }
 
-/// Refuses several changes in one. Names of layers may hold commas, and so may lists of figures.
-fn refuse_several(change: &str) -> Result<(), Failure> {
+/// The changes that commas join. Names of layers may hold commas, and so may lists of figures: a change begins where a key does.
+fn each_change(changes: &str) -> Vec<&str> {
     let is_change = |part: &str| {
-        let key = part.split_once('=').map(|(key, _)| key.trim());
+        let key = part.split_once('=').map(|(key, _)| key);
         key.is_some_and(|key| OF_PROGRAMS.contains(&key) || key.contains('.'))
     };
-    let mut parts = change
-        .split(',')
-        .filter(|_| !change.starts_with("without="));
-    if parts.next().is_none() || !parts.any(is_change) {
-        return Ok(());
+    let commas = changes.match_indices(',').map(|(comma, _)| comma);
+    let starts = commas.filter(|comma| is_change(&changes[comma + 1..]));
+    let mut each = Vec::new();
+    let mut first = 0;
+    for comma in starts {
+        each.push(&changes[first..comma]);
+        first = comma + 1;
     }
-    let text = format!(
-        "expected one change, found several: \"{change}\". Each change is timed by itself: give --what-if once for each. A change of a machine parameter can be \
-         combined with any: pass it as --set KEY=VALUE, which holds for the base run too"
-    );
-    Err(Failure::misuse("--what-if", text))
+    each.push(&changes[first..]);
+    each
 }
 
 fn time(program: &Program<'_>) -> Outcome {
     chipless_sim::run(&Verified::assume(program), &mut TimingOnly)
 }
 
-/// Lets the tasks of a layer, and the transfers that data flow gives to it, take no time; or those of an operation, as lists name it; or the
-/// transfers that carry one thing.
-fn remove(program: &mut Program<'_>, name: &str) -> Result<(), Failure> {
+/// The tasks of a layer, with the transfers that data flow gives to it; or those of an operation, as lists name it; or the transfers that carry
+/// one thing. `*` and `?` stand for any characters of a layer or an operation.
+fn named(program: &Program<'_>, name: &str) -> Result<Vec<TaskId>, Failure> {
     let attribution = Attribution::of(program, &time(program).timeline);
     let tasks = |is_meant: &dyn Fn(TaskId) -> bool| -> Vec<TaskId> {
         let rows = attribution.rows.iter().map(|row| row.task);
         rows.filter(|task| is_meant(*task)).collect()
     };
-    let mut meant = tasks(&|task| attribution.layer(program, task) == Some(name));
+    let layer = |task| attribution.layer(program, task);
+    let mut meant = tasks(&|task| layer(task) == Some(name));
     if meant.is_empty() {
-        meant = tasks(&|task| program.kernel(task).operation() == name);
+        meant = tasks(&|task| begins(&program.kernel(task).operation(), name));
     }
     if meant.is_empty() {
         meant = tasks(&|task| Carries::of(program, task).is_some_and(|of| of.name() == name));
+    }
+    // Names have brackets of their own.
+    let pattern = glob::Pattern::new(&name.replace('[', "[[]")).ok();
+    if let Some(pattern) = pattern.filter(|_| meant.is_empty()) {
+        meant = tasks(&|task| {
+            layer(task).is_some_and(|layer| pattern.matches(layer))
+                || pattern.matches(&program.kernel(task).operation())
+        });
     }
     if meant.is_empty() {
         return Err(Failure::misuse(
@@ -85,11 +100,7 @@ fn remove(program: &mut Program<'_>, name: &str) -> Result<(), Failure> {
             nothing(program, &attribution, name),
         ));
     }
-    for task in meant {
-        let task = &mut program.tasks[task];
-        (task.fixed, task.demands) = (Time::ZERO, Span::default());
-    }
-    Ok(())
+    Ok(meant)
 }
 
 /// What to say where a program has nothing of this name: what can be left out.
@@ -122,8 +133,8 @@ fn nothing(program: &Program<'_>, attribution: &Attribution, name: &str) -> Stri
     }
 }
 
-/// Layers and operations that `--rank` leaves out, so many of each, one at a time.
-const PARTS: usize = 4;
+/// Kinds of tasks and layers that `--rank` leaves out, so many, one at a time.
+const PARTS: usize = 8;
 
 /// Changes of a program rather than of its machine.
 pub(crate) const OF_PROGRAMS: [&str; 3] = ["tiles", "precision", "without"];
@@ -134,9 +145,9 @@ pub(crate) const OF_PROGRAMS: [&str; 3] = ["tiles", "precision", "without"];
 pub(super) struct Changes {
     /// Re-run with one change of the machine or the program.
     ///
-    /// A machine parameter with a value or a factor, such as `clock.dpu=2x`; `without=NAME`: a layer, or a kind of task such as `spill`, that takes no time; npu: `tiles=N` and
-    /// `precision=int8`, as if the compiler had been asked for that. Repeatable; each change is timed by itself, on
-    /// top of those of --set. Changes of the program cannot be combined.
+    /// A machine parameter with a value or a factor, such as `clock.dpu=2x`; `without=NAME`: a layer, or a kind of task such as `spill`, that takes
+    /// no time (`*` stands for any characters); npu: `tiles=N` and `precision=int8`, as if the compiler had been asked for that. Repeatable: each is
+    /// timed by itself, on top of those of --set. Commas join changes that are timed together: `tiles=6,without=swish`.
     #[arg(long, value_name = "KEY=VALUE")]
     what_if: Vec<String>,
     /// Re-run with each parameter improved 2x and rank speed-ups.
@@ -201,17 +212,19 @@ impl Changes {
                 }
                 failure => failure,
             })?;
-            let figure = figures.iter().find(|figure| figure.key == key);
-            let how = match key {
-                "tiles" | "precision" => opened.with_document(options, |document| {
-                    let recompiles = document.capabilities().recompiles;
-                    Ok(recompiles.and_then(|recompiles| recompiles.how(change)))
-                })?,
-                _ => None,
-            };
+            let is_one = each_change(change).len() == 1;
+            let figure = figures.iter().find(|figure| is_one && figure.key == key);
+            let how = opened.with_document(options, |document| {
+                let recompiles = document.capabilities().recompiles;
+                let how = |change| recompiles.and_then(|recompiles| recompiles.how(change));
+                Ok(each_change(change)
+                    .into_iter()
+                    .filter_map(how)
+                    .collect::<Vec<_>>())
+            })?;
             runs.extend(latency.map(|latency| WhatIf {
                 change: change.clone(),
-                how,
+                how: (!how.is_empty()).then(|| how.join("; ")),
                 was: figure.map(|figure| match unit(key) {
                     "1" => figure.value.clone(),
                     unit => format!("{} {unit}", figure.value),
@@ -235,7 +248,7 @@ impl Changes {
     }
 }
 
-/// The operations and layers that take the most time on the critical path, each as if it took none.
+/// The kinds of tasks and the layers that take the most time on the critical path, each as if it took none.
 fn dearest(program: &Program<'_>, attribution: &Attribution, end: Time) -> Vec<String> {
     let layers = why::layers(program, attribution);
     let layers = layers
@@ -246,14 +259,10 @@ fn dearest(program: &Program<'_>, attribution: &Attribution, end: Time) -> Vec<S
     for of in by_queue.into_iter().flat_map(|of| of.operations) {
         *operations.entry(of.name().to_owned()).or_default() += of.ns;
     }
-    let first = |mut parts: Vec<(String, f64)>| {
-        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-        parts.into_iter().take(PARTS)
-    };
-    first(operations.into_iter().collect())
-        .chain(first(layers.collect()))
-        .map(|(name, _)| format!("without={name}"))
-        .collect()
+    let mut parts: Vec<(String, f64)> = operations.into_iter().chain(layers).collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let dearest = parts.into_iter().take(PARTS);
+    dearest.map(|(name, _)| format!("without={name}")).collect()
 }
 
 /// Runs with each figure of the machine twice as good, the best first. Figures that cannot be are left out.

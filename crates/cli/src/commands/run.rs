@@ -116,7 +116,7 @@ pub(crate) struct Arguments {
     /// Task order: `timed`, `random:SEED`, or `late:TASK`.
     ///
     /// `timed` follows the simulated times; `random` picks any order that the program allows; `late` runs one task as late as the waits let it,
-    /// which shows a race of it: with --no-verify, give the one task of the race, then the other. A verified program gives the same outputs in all
+    /// which shows a race of it: with --no-verify, give the one task of the race, then the other. Parts of a DMA transfer are not run apart. A verified program gives the same outputs in all
     /// orders.
     #[arg(long, value_name = ORDERS, default_value = "timed", conflicts_with = "timing_only")]
     order: Asked,
@@ -349,10 +349,8 @@ impl<'p> Session<'_, 'p> {
         if let Some(evidence) = self.arguments.evidence {
             diagnosis::demand(program, &self.opened.path, evidence)?;
         }
-        if self.timing_only {
-            // Names that the program does not have are misuse, here as with data.
-            inputs::open(&self.opened.path, self.program, &self.arguments.data.inputs)?;
-        }
+        // Names that the program does not have are misuse, with data or without, whatever is wrong with the program.
+        let given = inputs::open(&self.opened.path, program, &self.arguments.data.inputs)?;
         let keep_time =
             || chipless_sim::run(&chipless_sim::Verified::assume(program), &mut TimingOnly);
         match (self.timing_only, self.arguments.no_verify) {
@@ -379,7 +377,7 @@ impl<'p> Session<'_, 'p> {
                     };
                     self.refuse(findings)?;
                 }
-                self.execute(&verified)
+                self.execute(&verified, &given)
             }
         }
     }
@@ -409,20 +407,23 @@ impl<'p> Session<'_, 'p> {
         self.summarise(&timeline, Outcomes::default(), None, self.notes())
     }
 
-    fn execute(&self, verified: &chipless_sim::Verified<'_, 'p>) -> Result<Exit, Failure> {
+    fn execute(
+        &self,
+        verified: &chipless_sim::Verified<'_, 'p>,
+        given: &[Given],
+    ) -> Result<Exit, Failure> {
         if let Some(path) = &self.arguments.calibrate {
             return self.calibrate(path);
         }
         let seed = self.arguments.data.seed;
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
-        let given = inputs::open(&self.opened.path, self.program, &self.arguments.data.inputs)?;
         let mut storage =
             Storage::new(&self.program.buffers, &self.options.limits).map_err(chipless::no_room)?;
         let contract = match &self.arguments.iospec {
             Some(path) => {
                 let document = super::contract::open(path, RuleSet::Spec)?;
                 if !contract::is_plain(&document) {
-                    return self.execute_driven(path, &document, &given);
+                    return self.execute_driven(path, &document, given);
                 }
                 Some(Contract::of(path, document, self.program)?)
             }
@@ -430,9 +431,9 @@ impl<'p> Session<'_, 'p> {
         };
         let mut zeros = contract.as_ref().map_or_else(
             || Ok(Vec::new()),
-            |contract| contract.zeros(self.program, &given),
+            |contract| contract.zeros(self.program, given),
         )?;
-        let steps = Steps::of(self.program, &given)?;
+        let steps = Steps::of(self.program, given)?;
         // Rows come step by step.
         zeros.extend(
             (0..self.program.interface.inputs.len())
@@ -441,7 +442,7 @@ impl<'p> Session<'_, 'p> {
         let random = inputs::fill(
             &self.opened.path,
             self.program,
-            &given,
+            given,
             &zeros,
             seed,
             &mut storage,

@@ -340,7 +340,8 @@ fn integers_are_compared_with_the_reals_that_they_stand_for() {
     reals[1] += (4.0 / stored("output_scale")) as f32;
     let (_, out, _) = compared(&reals);
     assert!(
-        out.contains("does not agree") && out.contains("% of the reference's root mean square)"),
+        out.contains("does not agree")
+            && out.contains("; the largest difference is 1, where 0.7500 is expected, "),
         "{out}"
     );
 }

@@ -7,7 +7,7 @@ use crate::place::{Place, Selection, accesses, is_open, role, where_text};
 use crate::tensor::Tensor;
 use crate::touches::{Bytes, Kind};
 use chipless::{disk, npy};
-use chipless_model::{Action, Direction, ElementType, Program, SyncId, TaskId};
+use chipless_model::{Action, Direction, ElementType, Program, SyncId, TaskId, Time};
 use chipless_report::{clean, joint, wait};
 use chipless_sim::SyncState;
 use serde_json::{Value as Json, json};
@@ -27,13 +27,9 @@ pub(super) fn position(console: &Console<'_, '_>) -> Answer {
     let program = session.program();
     let (at, effects, time) = (session.at(), session.effects(), session.time());
     let task = session.current();
-    let text = match task {
-        Some(task) => format!(
-            "effect {at} of {effects}  {time}  {}\n",
-            described(program, task)
-        ),
-        None => format!("effect {at} of {effects}  {time}  end\n"),
-    };
+    let here = task.map_or("end".to_owned(), |task| described(program, task));
+    let shown = time.map_or(String::new(), |time| format!("  {time}"));
+    let text = format!("effect {at} of {effects}{shown}  {here}\n");
     let of = |then: &dyn Fn(TaskId) -> Option<String>| task.and_then(then);
     Answer::said(text)
         .with("effect", at)
@@ -47,7 +43,7 @@ pub(super) fn position(console: &Console<'_, '_>) -> Answer {
             "operation",
             of(&|task| Some(program.kernel(task).operation().into_owned())),
         )
-        .with("time_ns", time.ns())
+        .with("time_ns", time.map(Time::ns))
         .with("layer", of(&|task| program.layer(task).map(str::to_owned)))
 }
 

@@ -13,7 +13,11 @@ impl Debugger<'_, '_> {
         Ok(match expression {
             Expression::Number(n) => Value::Number(*n),
             Expression::Text(text) => Value::Text(text.clone()),
-            Expression::Time => Value::Number(self.session.time().ns()),
+            Expression::Time => {
+                let time = self.session.time();
+                let time = time.ok_or("expected the order `timed`: another has no times")?;
+                Value::Number(time.ns())
+            }
             Expression::Effect => Value::Number(self.session.at() as f64),
             Expression::Place(place) => Value::Tensor(self.read(place)?),
             Expression::Slice(inner, indices) => Value::Tensor(self.tensor(inner)?.slice(indices)?),

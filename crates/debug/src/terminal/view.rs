@@ -59,8 +59,11 @@ impl View {
         let (operands, operand, tensor) = View::operands(console, current, operand);
         let here = debugger.breakpoints().iter().find(|(_, b)| b.stops_at(at));
         View {
-            place: format!("effect {at} of {end}  {}", session.time()),
-            now: session.time(),
+            place: match session.time() {
+                Some(time) => format!("effect {at} of {end}  {time}"),
+                None => format!("effect {at} of {end}"),
+            },
+            now: session.instant(),
             lanes: View::lanes(console, near),
             effects,
             at,

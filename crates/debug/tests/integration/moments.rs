@@ -87,7 +87,11 @@ fn syncs_are_those_of_the_moment() {
             let moment = console.debugger.session.moment();
             assert_eq!(
                 moment.time,
-                console.debugger.session.time(),
+                console
+                    .debugger
+                    .session
+                    .time()
+                    .expect("an order with times"),
                 "effect {effect}"
             );
             let syncs = moment.syncs.clone();

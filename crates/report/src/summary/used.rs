@@ -85,7 +85,7 @@ impl Run<'_, '_> {
         });
         let (title, note) = (
             paint.strong("carried"),
-            paint.dim("bytes of the program, rates estimated"),
+            paint.dim("bytes of transfers (a copy counts once), rates estimated"),
         );
         let _ = writeln!(out, "\n{title}  {note}");
         let rest = |line: &Line<'_>| {

@@ -31,6 +31,8 @@ pub struct Best {
     pub floor: Floor,
     /// What the queue of DRAM did in the replay, which takes so many cycles.
     pub dram: DramCycles,
+    /// Trees that the search had replayed.
+    pub replayed: u64,
 }
 
 /// The schedule of a tree. It has passed every check before it is given.
@@ -154,17 +156,18 @@ pub fn searched(
             });
         },
     };
-    let (judged, replayed) = refine::<Unwritten>(
+    let refined = refine::<Unwritten>(
         (network, machine),
         options,
         &searches,
         course,
         &|evaluator, root| Ok(emitter.schedule(evaluator, root)?.1),
     )?;
-    let mut best = first(&emitter, (network, machine), options.batch, judged)?;
+    let mut best = first(&emitter, (network, machine), options.batch, refined.judged)?;
     best.layer_by_layer = layer_by_layer;
+    best.replayed = refined.replayed;
     let mut found = searches.swap_remove(0);
-    found.trees = trees + replayed;
+    found.trees = trees + refined.further;
     found.seconds = began.elapsed().as_secs_f64();
     if interrupted.load(Ordering::Relaxed) {
         found.stopped = Stopped::Interrupted;
@@ -204,6 +207,7 @@ fn first(
                     (next.cost, (energy, delay))
                 }),
                 layer_by_layer: None,
+                replayed: 0,
                 floor: emitter.floor(batch),
                 dram,
             });

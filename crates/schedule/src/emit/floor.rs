@@ -2,7 +2,7 @@
 
 use super::build::bounds;
 use super::lowered::Reach;
-use super::spec::{Emitter, whole};
+use super::spec::{Emitter, PARAMETERS, whole};
 use super::view::Producer;
 use super::written::plain;
 use crate::model::Block;
@@ -17,6 +17,10 @@ pub struct Floor {
     pub dram_bytes: i64,
     /// How many of them the format adds to the numbers of the network: channels up to 64 bits, and the parameters of output channels.
     pub padding_bytes: i64,
+    /// How many of the latter are parameters.
+    pub parameter_bytes: i64,
+    /// How many of all are outputs.
+    pub output_bytes: i64,
     /// Cycles that the bytes take.
     pub dram_cycles: i64,
     /// Cycles that the multiplications take on all multipliers.
@@ -53,6 +57,7 @@ impl Emitter<'_> {
         // Of an input, what the layer reads that reads most of it.
         let mut inputs = vec![Bytes::default(); written.inputs.len()];
         let (mut moved, mut work) = (Bytes::default(), 0);
+        let (mut parameter_bytes, mut output_bytes) = (0, 0);
         for (layer, reach) in written.layers.iter().zip(&written.reach) {
             let [c, h, w] = whole(layer.output);
             let block = [c, [0, batch], h, w];
@@ -66,7 +71,9 @@ impl Emitter<'_> {
                 }
             }
             if layer.is_output {
-                moved = sum(moved, of_map(&block));
+                let of_output = of_map(&block);
+                output_bytes += of_output[0];
+                moved = sum(moved, of_output);
             }
             if let Some([channels, window]) = layer.weights {
                 work += elements * channels * window;
@@ -75,6 +82,7 @@ impl Emitter<'_> {
                     let outputs = layer.output[0];
                     let stored = weights(&of_weights(outputs, channels, window), written.bits);
                     let numbers = i64::from(written.bits / 8) * outputs * channels * window;
+                    parameter_bytes += outputs * PARAMETERS;
                     moved = sum(moved, [stored as i64, numbers]);
                 }
             } else if let Reach::Product { inner, .. } = reach {
@@ -86,6 +94,8 @@ impl Emitter<'_> {
         Floor {
             dram_bytes,
             padding_bytes: dram_bytes - numbers,
+            parameter_bytes,
+            output_bytes,
             dram_cycles: machine.dram.cycles(dram_bytes),
             mac_cycles: work / multipliers.max(1),
         }

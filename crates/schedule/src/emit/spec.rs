@@ -22,7 +22,7 @@ use chipless_sim::{TimingOnly, Verified};
 use std::collections::BTreeSet;
 
 /// Bytes of parameters beside the weights of an output channel.
-const PARAMETERS: i64 = chipless_gemini::bytes::CHANNEL_PARAMETERS as i64;
+pub(super) const PARAMETERS: i64 = chipless_gemini::bytes::CHANNEL_PARAMETERS as i64;
 
 /// What the queue of DRAM does in a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct DramCycles {
     pub bytes: u64,
     /// How many of them are results that are read again on the chip.
     pub result_bytes: u64,
+    /// How many of them are outputs.
+    pub output_bytes: u64,
     /// Cycles of the bytes at the bandwidth of DRAM.
     pub at_bandwidth: i64,
     /// Cycles in which a transfer runs.
@@ -45,6 +47,24 @@ pub(super) struct Emitter<'e> {
     network: Network,
     /// The machine as the replay has it.
     pub(super) timed: chipless_gemini::Machine,
+}
+
+/// Bytes of text for each source of a tensor, at least and at most.
+const TEXT_OF_SOURCE: [u64; 2] = [100, 2000];
+
+/// Refuses a schedule of more text than `run` and `check` read.
+fn refuse_huge(schedule: &Schedule) -> Result<(), Unwritten> {
+    let most = Limits::default().json_bytes;
+    let workloads = schedule.cores.iter().flat_map(|core| &core.workloads);
+    let tensors = workloads.flat_map(|workload| &workload.buffer);
+    let sources: u64 = tensors.map(|tensor| tensor.sources.len() as u64).sum();
+    let [least, many] = TEXT_OF_SOURCE;
+    if sources * many <= most || sources * least <= most && schedule.write().len() as u64 <= most {
+        return Ok(());
+    }
+    Err(Unwritten::Unsupported(format!(
+        "its schedules have more than {most} bytes of text, the most that `run` reads: schedule fewer images, or on fewer cores"
+    )))
 }
 
 impl<'e> Emitter<'e> {
@@ -84,6 +104,7 @@ impl<'e> Emitter<'e> {
             match super::lives::place(&mut schedule, &steps, bytes) {
                 Ok(()) => {
                     finish(&mut schedule, written, bytes);
+                    refuse_huge(&schedule)?;
                     schedule.queue_at(Pace {
                         dram: machine.dram.0,
                         link: machine.link.0,
@@ -163,6 +184,7 @@ impl<'e> Emitter<'e> {
         Ok(DramCycles {
             bytes: queue.bytes,
             result_bytes: queue.result_bytes,
+            output_bytes: queue.output_bytes,
             at_bandwidth: cycles(queue.at_bandwidth),
             busy: cycles(queue.busy),
         })

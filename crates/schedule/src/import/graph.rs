@@ -193,7 +193,7 @@ impl<'g> Reader<'g> {
                         })
                         .collect();
                     return Err(format!(
-                        "the input `{name}` has open dimensions ({}); give its shape, as in --shape {name}={}",
+                        "the input `{name}` has open dimensions ({}); give its shape, as in --shape {name}={} with a number for each N",
                         open.join(", "),
                         example.join(",")
                     ));

@@ -79,6 +79,16 @@ pub(crate) struct Judged {
     pub(crate) figures: Figures,
 }
 
+/// What the judge made of some searches.
+pub(crate) struct Refined {
+    /// The best trees, best first.
+    pub(crate) judged: Vec<Judged>,
+    /// Trees that were judged beyond those that the searches gave.
+    pub(crate) further: u64,
+    /// All trees that were judged.
+    pub(crate) replayed: u64,
+}
+
 /// A tree with what was said of it.
 #[derive(Clone)]
 struct Said {
@@ -87,7 +97,7 @@ struct Said {
     score: f64,
 }
 
-/// The best trees of some searches by a judge, best first, and how many more were judged.
+/// The best trees of some searches by a judge.
 ///
 /// # Errors
 /// What the judge said of the first, if he wants none.
@@ -97,7 +107,7 @@ pub(crate) fn refine<E: Send + From<Impossible>>(
     found: &[Found],
     mut course: Course<'_>,
     judge: &Judge<'_, E>,
-) -> Result<(Vec<Judged>, u64), E> {
+) -> Result<Refined, E> {
     let factors = Factors::up_to(machine.cores());
     let evaluator = || Evaluator::new(leaf_costs(machine, network, options.batch), &factors);
     let threads = options.threads.clamp(1, ABREAST);
@@ -168,7 +178,7 @@ pub(crate) fn refine<E: Send + From<Impossible>>(
             return Err(error);
         }
         // Their searches have counted these.
-        climb.trees = 0;
+        let begun = std::mem::take(&mut climb.trees);
         climb.climb(&mut searcher, &mut course, round, &mut ask);
         climb.prefer_busy_cores();
         drop(tasks);
@@ -183,7 +193,11 @@ pub(crate) fn refine<E: Send + From<Impossible>>(
                 figures: said.figures,
             });
         }
-        Ok((judged, climb.trees))
+        Ok(Refined {
+            judged,
+            further: climb.trees,
+            replayed: begun + climb.trees,
+        })
     })
 }
 

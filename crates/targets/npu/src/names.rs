@@ -304,12 +304,13 @@ impl Model {
         Ok(Model(nodes))
     }
 
-    /// The node of a layer: the one whose name stands before the layer's first slash, and its operation.
+    /// The node of a layer, and its operation: the longest name that the layer's begins with, up to a slash. Compilers append what they made of a node
+    /// (`conv_3/WithoutBiases`), and names of nodes may hold slashes.
     pub fn node(&self, layer: &str) -> Option<(&str, &str)> {
-        // A node's own name may hold slashes.
-        let whole = self.0.get_key_value(layer);
-        let stem = layer.split('/').next().unwrap_or(layer);
-        let (name, operation) = self.0.get_key_value(stem).or(whole)?;
+        let ends = layer.rmatch_indices('/').map(|(slash, _)| slash);
+        let stems = std::iter::once(layer.len()).chain(ends);
+        let found = stems.map(|end| &layer[..end]);
+        let (name, operation) = { found }.find_map(|stem| self.0.get_key_value(stem))?;
         Some((name, operation))
     }
 }
@@ -443,6 +444,12 @@ mod tests {
         assert_eq!(model.node("conv_3/WithoutBiases"), Some(("conv_3", "Conv")));
         assert_eq!(model.node("z"), Some(("z", "Relu")));
         assert_eq!(model.node("y"), None);
+        let nested = message(1, &[text(3, "/m.1/conv/Conv"), text(4, "Conv")]);
+        let bytes = [vec![8, 9], message(7, &[nested])].concat();
+        let model = Model::read(&bytes).expect("a model");
+        let node = Some(("/m.1/conv/Conv", "Conv"));
+        assert_eq!(model.node("/m.1/conv/Conv/WithoutBiases/fused"), node);
+        assert_eq!(model.node("/m.1/conv"), None);
         assert!(Model::read(&bytes[..bytes.len() - 1]).is_err());
         assert!(Model::read(b"").is_err());
     }

@@ -119,6 +119,14 @@ fn of_mesh(file: &str) -> Vec<Figure> {
         unit: field.unit.to_owned(),
         better: None,
         source: match of_run(field.key) {
+            Some("core.macs_per_cycle") => format!(
+                "{}; a run takes the times of units from the schedule",
+                field.meaning
+            ),
+            Some("clock_mhz") => format!(
+                "{}; `clock_mhz` of a run, whose DRAM has its bandwidth by the second",
+                field.meaning
+            ),
             Some(own) => format!("{}; `{own}` of a run", field.meaning),
             None => field.meaning.to_owned(),
         },

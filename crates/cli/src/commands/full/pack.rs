@@ -95,8 +95,9 @@ pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<Exit, Failure> {
     files::make_directory(directory)?;
     files::write(&directory.join(pack::HEADER_FILE), &[header.as_bytes()])?;
     terminal::print(&format!(
-        "{}: {count} members in {}\n",
+        "{}: {} in {}\n",
         opened.path,
+        chipless_model::count(count, "member"),
         directory.display()
     ))?;
     Ok(Exit::Done)
@@ -142,6 +143,9 @@ pub(crate) fn program(path: &Path, bytes: Bytes) -> Result<Bytes, Failure> {
     }
 }
 
+/// The member that every NEFF has.
+const GRAPH: &str = "neff.json";
+
 /// The files of a directory as a container, and what went into it.
 fn directory(directory: &Path) -> Result<(Vec<u8>, String), Failure> {
     let mut found = Vec::new();
@@ -154,11 +158,12 @@ fn directory(directory: &Path) -> Result<(Vec<u8>, String), Failure> {
     let header = header
         .map(|name| files::read_text(&directory.join(name)))
         .transpose()?;
-    if found.is_empty() {
-        return Err(Failure::unreadable(
-            directory.display(),
-            "expected the members of a NEFF, found none",
-        ));
+    if !found.iter().any(|name| name == GRAPH) {
+        let files = chipless_model::count(found.len(), "file");
+        let text = format!(
+            "expected the members of a NEFF, as `unpack` writes them, found {files} without {GRAPH}"
+        );
+        return Err(Failure::unreadable(directory.display(), text));
     }
     let read = |name: String| -> Result<(String, files::Bytes), Failure> {
         let path = directory.join(&name);
@@ -175,7 +180,7 @@ fn directory(directory: &Path) -> Result<(Vec<u8>, String), Failure> {
         &Limits::default(),
     )
     .map_err(|finding| Failure::unreadable(directory.display(), finding))?;
-    Ok((packed, format!("{} members", members.len())))
+    Ok((packed, chipless_model::count(members.len(), "member")))
 }
 
 /// Names of the regular files below a directory, with `/` between the parts.

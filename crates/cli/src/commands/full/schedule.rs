@@ -82,7 +82,8 @@ pub(crate) struct Arguments {
     calibration: Calibration,
     /// Shape of an input, with the batch.
     ///
-    /// Its extents replace open dimensions, and a first dimension of 1: the batch. Without --precision, the network is then scheduled in fp16.
+    /// Its extents replace open dimensions, and a first dimension of 1: the batch. Without --precision and --calibrate, the network is then scheduled in
+    /// fp16.
     #[arg(long, value_name = "NAME=1,3,224,224")]
     shape: Vec<String>,
     /// Write the scheduled network, for `run --network`.
@@ -114,6 +115,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     trees: Option<u64>,
     /// Seed of the search.
+    ///
+    /// Seeds differ by several percent: of a few, take the best.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Number of threads. Default: one per processor.
@@ -297,6 +300,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         seed: options.seed,
         seconds: found.seconds,
         trees: found.trees,
+        replayed_trees: searched.replayed,
         trees_per_second: found.trees as f64 / found.seconds.max(1e-9),
         stopped: found.stopped.name(),
         history: history
@@ -572,6 +576,7 @@ fn report(
         threads: threads(arguments),
         seconds: 0.0,
         trees: 1,
+        replayed_trees: None,
         trees_per_second: 0.0,
         stopped: "evaluated",
         model: ModelFigures::from(cost),

@@ -10,6 +10,8 @@ pub struct DramQueue {
     pub bytes: u64,
     /// How many of them are results that are written and read again on the chip.
     pub result_bytes: u64,
+    /// How many of them are outputs.
+    pub output_bytes: u64,
     /// Time of the bytes at the bandwidth of DRAM.
     pub at_bandwidth: Time,
     /// Time in which a transfer runs.
@@ -41,7 +43,7 @@ impl DramQueue {
                 queue.slowed_bytes = queue.slowed_bytes.saturating_add(dram.bytes);
                 queue.slowed += record.end.saturating_sub(record.start);
             }
-            let mut is_result = false;
+            let (mut is_result, mut is_output) = (false, false);
             program.kernel(task).accesses(&mut |access| {
                 let buffer = &program.buffers[access.buffer];
                 let kind = program.memories[buffer.memory].kind;
@@ -51,7 +53,11 @@ impl DramQueue {
                     Direction::Write => buffer.role == Role::Output,
                 };
                 is_result |= is_off_chip && !is_own;
+                is_output |= is_off_chip && buffer.role == Role::Output;
             });
+            if is_output {
+                queue.output_bytes = queue.output_bytes.saturating_add(dram.bytes);
+            }
             if is_result {
                 queue.result_bytes = queue.result_bytes.saturating_add(dram.bytes);
             }

@@ -389,7 +389,15 @@ impl Numbered<'_> {
             }
             out.push_str("    return kSpuOk;\n}\n\n");
         }
-        let _ = writeln!(out, "/* {name} */\nstatic int sequence_{id}(void)\n{{");
+        let keeps = if self.sequence.is_latched() {
+            ": inputs that keep their values. Where there are none for a round, leave out take and call"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            out,
+            "/* {name}{keeps} */\nstatic int sequence_{id}(void)\n{{"
+        );
         let pointers = |side: &str, members: &[usize]| {
             members
                 .iter()

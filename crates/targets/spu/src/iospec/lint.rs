@@ -402,6 +402,16 @@ impl Linter<'_> {
         }
     }
 
+    /// Whether nothing has a name that a sequence takes.
+    fn is_unknown(&self, name: &str) -> bool {
+        let sequences = self.document.sequences.iter();
+        let mut names = self.document.vectors().map(|vector| &*vector.key);
+        !names
+            .by_ref()
+            .chain(sequences.map(|s| &*s.name))
+            .any(|known| known == name)
+    }
+
     fn hint(&mut self, vector: &Vector) {
         let comments = vector.fields.get("comments");
         for key in ["latched", "latch"] {
@@ -425,21 +435,32 @@ impl Linter<'_> {
             .get("comments")
             .and_then(|c| c.get(key))
             .map_or(vector.span, |node| node.span);
-        let latched = vector.side == Side::Input && !self.unlatched.contains(&*vector.key);
-        if hinted != latched {
-            let says = if latched {
-                "no sequence with outputs takes it"
+        let name = &*vector.key;
+        let latched = vector.side == Side::Input && !self.unlatched.contains(name);
+        let members = self.document.sequences.iter();
+        let mut members = members.flat_map(|sequence| &sequence.inputs);
+        let is_taken = members.clone().any(|member| member.key == name);
+        // Where a sequence names what there is not, it may mean this one.
+        let is_meant = !is_taken && members.any(|member| self.is_unknown(&member.key));
+        if hinted != latched && !is_meant {
+            let (says, help) = if latched {
+                ("no sequence with outputs takes it", None)
             } else {
-                "a sequence with outputs takes it"
+                let help = format!(
+                    "To latch `{name}`, take it out of that sequence, and let another with `outputs: []` take it. Otherwise write latch: false."
+                );
+                (
+                    "a sequence with outputs takes it",
+                    Some(help).filter(|_| vector.side == Side::Input),
+                )
             };
-            self.say(
-                &rules::HINT,
-                span,
-                format!(
-                    "expected latch: {latched} for `{}` ({says}), found {key}: {hinted}",
-                    vector.key
-                ),
-            );
+            let message =
+                format!("expected latch: {latched} for `{name}` ({says}), found {key}: {hinted}");
+            let mut finding = rules::HINT.under(self.rules).at(span.place(), message);
+            if let Some(help) = help {
+                finding = finding.hint(help);
+            }
+            self.findings.push(finding);
         }
         if key == "latched" && hinted {
             self.say(

@@ -1,6 +1,6 @@
 //! The comparison of a schedule with the network in floating point.
 
-use super::{Arguments, Calibration, Dialect, beside};
+use super::{Arguments, Calibration, Dialect, beside, shapes};
 use crate::failure::Failure;
 use crate::{files, terminal};
 use chipless_schedule::compare::{self, Comparison, Inputs, Loss, Prepared};
@@ -33,7 +33,12 @@ pub(super) fn prepared<'f>(
     let float = if front.bits() == 16 {
         None
     } else {
-        match onnx_in_floating_point(&arguments.network) {
+        // Of one image: the comparison takes them one by one.
+        let mut of_one = shapes(&arguments.shape)?;
+        for shape in of_one.values_mut().filter(|shape| shape.len() > 1) {
+            shape[0] = 1;
+        }
+        match onnx_in_floating_point(&arguments.network, &of_one) {
             Ok(float) => Some(float),
             Err(text) => return not_compared(arguments, &text),
         }
@@ -148,11 +153,11 @@ fn warn_of_outputs(arguments: &Arguments, front: &Front, found: &Comparison) {
 }
 
 /// The network in real numbers, whatever the schedule's precision.
-fn onnx_in_floating_point(path: &Path) -> Result<Front, String> {
+fn onnx_in_floating_point(path: &Path, shapes: &Shapes) -> Result<Front, String> {
     let bytes = files::open(path)?;
     if bytes.first() == Some(&b'{') {
         return Err("a front-end file has no numbers in floating point".to_owned());
     }
-    let read = chipless_schedule::import::read(&bytes, &Shapes::new(), &|name| beside(path, name));
+    let read = chipless_schedule::import::read(&bytes, shapes, &|name| beside(path, name));
     read.map_err(|refused| refused.to_string())
 }

@@ -32,6 +32,8 @@ pub(super) struct Searched {
     pub(super) found: Found,
     /// Processor time of the search.
     pub(super) worked: Duration,
+    /// Trees that were replayed.
+    pub(super) replayed: Option<u64>,
     pub(super) replay: Option<Figures>,
     pub(super) layer_by_layer: Option<Figures>,
     pub(super) floor: Option<ReplayFloor>,
@@ -81,6 +83,7 @@ impl Job<'_> {
         Ok(Searched {
             found,
             worked,
+            replayed: Some(best.replayed),
             replay: Some(replayed(best.replay)),
             layer_by_layer: best.layer_by_layer.map(replayed),
             floor: Some(best.floor.into()),
@@ -119,6 +122,7 @@ impl Job<'_> {
         Ok(Searched {
             found,
             worked,
+            replayed: None,
             replay: None,
             layer_by_layer: None,
             floor: None,

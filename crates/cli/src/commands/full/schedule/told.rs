@@ -204,7 +204,7 @@ fn encodings(front: &Front, written: &Written) -> String {
         let of = model.map_or_else(String::new, |model| format!(" of the model's {model}"));
         let _ = writeln!(
             text,
-            "  --input {name}=FILE.npy: int8, round({real} / {scale}){zero}{of}"
+            "  --input {name}=FILE.npy: int8, numpy.clip(numpy.round({real} / {scale}){zero}, -128, 127){of}"
         );
         if let Some(input) = front.inputs.get(at) {
             let [c, h, w] = input.extents;
