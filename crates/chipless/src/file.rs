@@ -336,6 +336,7 @@ impl OpenDocument<'_> {
         }
         for guess in self.guesses(&lowered.program)? {
             lowered.program.guessed.extend(guess.tasks);
+            lowered.program.guess_lacks += guess.lacks;
             lowered.notes.push(guess.note);
         }
         Ok(lowered)

@@ -15,6 +15,7 @@ use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly, Verif
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 /// The data of an input; `None` where it should be random. Its arguments are the number of the input, the input, and its bytes.
 pub trait Give<'b>: Fn(usize, &Port, u64) -> Result<Option<Cow<'b, [u8]>>, Failure> {}
@@ -50,7 +51,10 @@ pub fn input_named<'o>(
         }
         let hint = match &*names {
             [] => "; the program has no inputs".to_owned(),
-            [only] => format!("; did you mean \"{only}={option}\"?"),
+            [only] if Path::new(option).extension().is_some_and(|e| e == "npy") => {
+                format!("; did you mean \"{only}={option}\"?")
+            }
+            [only] => format!("; the input is {only}"),
             several => format!("; the inputs are {}", several.join(", ")),
         };
         let text = format_args!("expected NAME=FILE.npy, found \"{option}\"{hint}");

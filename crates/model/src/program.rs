@@ -70,6 +70,8 @@ pub struct Program<'a> {
     pub costs: BTreeMap<String, Vec<TaskId>>,
     /// Which of them take a cost that nobody knows, as the machine file says.
     pub guessed: Vec<TaskId>,
+    /// How much longer a unit would be busy at most if guessed costs that leave out bytes took them at the rate that the machine file has beside them.
+    pub guess_lacks: Time,
     /// From when on tasks may start: what the machine takes before the first.
     pub start: Time,
     /// When the program reports that it is done; `None`: when all tasks are.

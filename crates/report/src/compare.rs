@@ -27,6 +27,8 @@ pub struct Comparison {
     /// The greatest difference as a part of the expected element, or of the root mean square of the reference's finite elements where that is
     /// more, as the tolerance has it; null where one is infinite, or the reference is all zeros.
     pub max_relative: Option<f64>,
+    /// Where that is, outermost dimension first.
+    pub max_relative_index: Vec<u64>,
     /// What is expected at the place of the greatest difference; null where that is NaN or an infinity.
     pub expected: f64,
     /// The norm of the differences as a part of the norm of the reference, over elements that are finite in both; null where that is 0.
@@ -145,7 +147,7 @@ impl Comparison {
         } = reference;
         let bytes = CHUNK * port.element.bits() as usize / 8;
         let (mut max_abs, mut place, mut differing, mut beyond, mut first) = (0.0, 0, 0, 0, 0);
-        let (mut max_relative, mut expected) = (0.0f64, 0.0);
+        let (mut max_relative, mut relative_place, mut expected) = (0.0f64, 0, 0.0);
         let mut whole = Norms::default();
         let mut slices = Slices::new(&port.shape);
         for found in found.chunks(bytes) {
@@ -163,11 +165,13 @@ impl Comparison {
                     slices.add(first + index as u64, difference, *right);
                 }
                 beyond += u64::from(difference > allowed || difference.is_infinite());
-                if difference > 0.0 {
-                    max_relative = max_relative.max(difference / right.abs().max(usual));
+                let here = first + index as u64;
+                let relative = difference / right.abs().max(usual);
+                if relative > max_relative {
+                    (max_relative, relative_place) = (relative, here);
                 }
                 if difference > max_abs {
-                    (max_abs, place, expected) = (difference, first + index as u64, *right);
+                    (max_abs, place, expected) = (difference, here, *right);
                 }
             }
             first += count as u64;
@@ -180,6 +184,7 @@ impl Comparison {
             max_abs,
             max_of_rms: (usual > 0.0).then(|| max_abs / usual),
             max_relative: Some(max_relative).filter(|part| part.is_finite()),
+            max_relative_index: self::index(relative_place, &port.shape),
             expected,
             relative_error: whole.relative_error(),
             index: index(place, &port.shape),
@@ -226,7 +231,13 @@ impl Comparison {
         let is_exact = tolerance.relative == 0.0 && tolerance.absolute == 0.0;
         let most = self.max_relative.filter(|_| !is_exact);
         let most = most.map_or_else(String::new, |part| {
-            format!(", by {} at most", percent(part))
+            let at = &self.max_relative_index;
+            let place = if at == index {
+                String::new()
+            } else {
+                format!(" at {at:?}")
+            };
+            format!(", by {} at most{place}", percent(part))
         });
         let whole = self.relative_error.filter(|_| !is_exact);
         let whole = whole.map_or_else(String::new, |error| {

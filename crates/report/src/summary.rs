@@ -158,8 +158,12 @@ impl Run<'_, '_> {
                 String::new()
             } else {
                 let part = share(self.guessed(), timeline.end);
+                let lacks = match program.guess_lacks {
+                    Time::ZERO => String::new(),
+                    more => format!(", which may be {more} too low"),
+                };
                 format!(
-                    "; {} of the critical path is a guess (see notes)",
+                    "; {} of the critical path is a guess{lacks} (see notes)",
                     part.trim()
                 )
             };
@@ -442,20 +446,32 @@ impl Run<'_, '_> {
             } in changes
             {
                 let time = Time::from_ns(*latency_ns);
-                let was = was
-                    .as_ref()
-                    .map(|was| format!("was {}", self::was(change, was)));
+                let was = was.as_ref().map(|was| {
+                    let number = was.split(' ').next().and_then(|n| n.parse().ok());
+                    let is_factor = change.ends_with('x') && number == Some(0.0);
+                    let in_vain = if is_factor {
+                        ", which no factor changes"
+                    } else {
+                        ""
+                    };
+                    format!("was {}{in_vain}", self::was(change, was))
+                });
                 // Nobody can make a layer cost nothing; who compiles without it also gets other layers around it.
-                let bound = change
-                    .starts_with("without=")
-                    .then(|| "if it cost nothing and all else stayed".to_owned());
-                let was = was
-                    .or_else(|| how.clone())
-                    .or(bound)
-                    .map_or_else(String::new, |text| format!("  {}", paint.dim(text)));
+                let bound = match change.matches("without=").count() {
+                    0 => None,
+                    1 => Some("if it cost nothing and all else stayed"),
+                    _ => Some("if they cost nothing and all else stayed"),
+                };
+                let said = [was, how.clone(), bound.map(str::to_owned)];
+                let said: Vec<String> = said.into_iter().flatten().collect();
+                let said = if said.is_empty() {
+                    String::new()
+                } else {
+                    format!("  {}", paint.dim(said.join("; ")))
+                };
                 let _ = writeln!(
                     out,
-                    "  {change:names$}  {time:>9}  {}{was}",
+                    "  {change:names$}  {time:>9}  {}{said}",
                     why::speed(*speedup)
                 );
             }

@@ -73,15 +73,20 @@ impl Network {
 }
 
 impl Reading {
-    /// The images: the batch, or the first extents of the shapes.
-    fn images(&self) -> i64 {
-        let shapes = self.shapes.values().filter(|shape| shape.len() > 1);
-        let told = shapes.map(|shape| shape[0]).max();
-        told.filter(|_| self.batch == 1).unwrap_or(self.batch)
+    /// The images: the batch, or the first extents of the shapes that the model leaves open.
+    fn images(&self, bytes: &[u8]) -> i64 {
+        if self.batch > 1 || self.shapes.is_empty() {
+            return self.batch;
+        }
+        let open = onnx::of_images(bytes);
+        let shapes = self.shapes.iter().filter(|(_, shape)| shape.len() > 1);
+        let told = shapes.filter(|(name, _)| open.contains(name));
+        let told = told.map(|(_, shape)| shape[0]).max();
+        told.unwrap_or(self.batch)
     }
 
     fn in_half(&self, bytes: &[u8], beside: Beside<'_>) -> Result<Network, Refused> {
-        let images = self.images();
+        let images = self.images(bytes);
         if images == 1 {
             return Ok(Network::new(import::read(bytes, &self.shapes, beside)?, 1));
         }
@@ -116,7 +121,7 @@ impl Reading {
         {
             return self.in_half(bytes, beside);
         }
-        let batch = self.images();
+        let batch = self.images(bytes);
         let refused = match onnx::read_shaped(bytes, batch, &self.shapes, beside) {
             Err(refused) if self.precision.is_none() => refused,
             read => return Ok(Network::new(read?, batch)),

@@ -2,7 +2,7 @@
 
 use super::{Figure, figures};
 use crate::failure::Failure;
-use chipless_model::{Program, TaskId, Time, count};
+use chipless_model::{Direction, Program, QueueId, TaskId, Time, count};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,12 @@ pub(crate) struct Guess {
     pub(crate) tasks: Vec<TaskId>,
     /// A sentence.
     pub(crate) note: String,
+    /// What it leaves out of the time of a unit.
+    pub(crate) lacks: Time,
 }
+
+/// Behind the rate at which a cost that counts no bytes may count them, in the unit of the figure.
+const WOULD_BE: &str = " would be ";
 
 /// Whether a machine file that comes with Chipless has any.
 pub(crate) fn has_guesses(own: &str) -> bool {
@@ -71,17 +76,48 @@ pub(crate) fn guesses(
             Some((_, said)) => said,
             None => format!("some tasks take what {cost} says"),
         };
+        let lacks = lacks(program, &tasks, &parts, why);
+        let busy = lacks.map_or_else(String::new, |time| {
+            format!(", and {time} more for the busiest unit")
+        });
         guesses.push(Guess {
             note: format!(
-                "{said}, which is a guess: {why} (--set {}=VALUE, in {})",
+                "{said}, which is a guess: {why}{busy} (--set {}=VALUE, in {})",
                 last.key, last.unit
             ),
             tasks,
+            lacks: lacks.unwrap_or(Time::ZERO),
         });
     }
     let total = |guess: &Guess| took(program, &guess.tasks).map(|(total, _)| total);
     guesses.sort_by_key(|guess| Reverse(total(guess)));
     Ok(guesses)
+}
+
+/// How much longer the busiest unit would be at work if the bytes that tasks write counted at the rate that the source of a figure names.
+fn lacks(program: &Program<'_>, tasks: &[TaskId], parts: &[Figure], why: &str) -> Option<Time> {
+    let (before, _) = why.split_once(WOULD_BE)?;
+    let rate: f64 = before.rsplit(' ').next()?.parse().ok()?;
+    // The clock stands in what a task takes now.
+    let is_fixed = |part: &&Figure| part.key.rsplit('.').next() == Some("fixed");
+    let fixed = parts.iter().find(is_fixed)?;
+    let fixed: f64 = fixed.value.parse().ok()?;
+    let mut by_queue: BTreeMap<QueueId, f64> = BTreeMap::new();
+    for task in tasks {
+        let mut bytes = None;
+        program.kernel(*task).accesses(&mut |access| {
+            if access.direction == Direction::Write && bytes.is_none() {
+                bytes = access.pattern.bytes();
+            }
+        });
+        let times = bytes.unwrap_or(0) as f64 * rate / fixed;
+        let task = &program.tasks[*task];
+        *by_queue.entry(task.queue).or_default() += task.fixed.ns() * times;
+    }
+    let each = by_queue.into_iter();
+    let each = each.map(|(queue, ns)| ns / f64::from(program.queues[queue].servers.max(1)));
+    let most = each.fold(0.0, f64::max);
+    (most > 0.0 && most.is_finite()).then(|| Time::from_ns(most))
 }
 
 /// The lines of a machine file that have the mark, behind them or in the lines above, and a name that counts; with their sections and comments.

@@ -452,7 +452,7 @@ impl Document for Opened<'_> {
         let machine = by.and_then(|by| by.file);
         let part = limit.and_then(|(figure, _)| figure.split('.').next());
         let dram = limit.map_or_else(String::new, |(_, gain)| {
-            format!("Of the machine's parameters, DRAM's bandwidth helps most: {gain:.2} times as fast with twice of it. ")
+            format!("DRAM's bandwidth bounds it ({gain:.2} times as fast with twice of it). ")
         });
         let as_it_is = if is_wide {
             "--precision fp16"
@@ -592,7 +592,9 @@ impl Opened<'_> {
         }
         let ([columns, rows], present) = (own, u64::from(machine.core.count));
         let what = if present > u64::from(columns) * u64::from(rows) {
-            format!("uses {used} of the {present} cores of {file}. To use them all, schedule")
+            format!(
+                "uses {used} of the {present} cores of {file}, with the DRAM of {file}. To use them all, schedule"
+            )
         } else {
             let [columns, rows] = there?;
             format!(

@@ -133,6 +133,14 @@ fn write(output: &Path, pictures: &[Picture]) -> Result<(), Failure> {
         }
         _ => {}
     }
+    if let Some(extension) = output.extension().filter(|_| !output.is_dir()) {
+        let text = format!(
+            "expected a name that ends in .html (the page), or a directory for the pictures, found {}: pictures are SVG, and nothing is written as .{}",
+            output.display(),
+            extension.display()
+        );
+        return Err(Failure::misuse("--output", text));
+    }
     files::make_directory(output)?;
     for picture in pictures {
         let path = output.join(format!("{}.svg", picture.name));

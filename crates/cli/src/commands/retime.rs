@@ -18,7 +18,17 @@ fn latency(opened: &Opened, options: &Options, changes: &str) -> Result<Option<T
     let mut options = options.clone();
     options.data.computes = false;
     let mut without = Vec::new();
-    for change in each_change(changes) {
+    let each = each_change(changes);
+    let quantity = |change: &str| change.split('=').next().unwrap_or_default().to_owned();
+    let mut seen = BTreeSet::new();
+    let mut quantities = each.iter().map(|change| quantity(change));
+    if let Some(twice) =
+        quantities.find(|quantity| quantity != "without" && !seen.insert(quantity.clone()))
+    {
+        let text = format!("expected one value of {twice} at a time, found two: \"{changes}\"");
+        return Err(Failure::misuse("--what-if", text));
+    }
+    for change in each {
         match change.split_once('=') {
             Some(("without", name)) => without.push(name),
             Some((quantity @ ("tiles" | "precision"), value)) => {
@@ -261,8 +271,19 @@ fn dearest(program: &Program<'_>, attribution: &Attribution, end: Time) -> Vec<S
     }
     let mut parts: Vec<(String, f64)> = operations.into_iter().chain(layers).collect();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let dearest = parts.into_iter().take(PARTS);
-    dearest.map(|(name, _)| format!("without={name}")).collect()
+    parts.truncate(PARTS);
+    let mut dearest: Vec<String> = (parts.iter())
+        .map(|(name, _)| format!("without={name}"))
+        .collect();
+    // What leaves the chip and comes back does both or neither.
+    let both = [Carries::Spill, Carries::Reload].map(Carries::name);
+    if both
+        .iter()
+        .all(|name| parts.iter().any(|(part, _)| part == name))
+    {
+        dearest.push(both.map(|name| format!("without={name}")).join(","));
+    }
+    dearest
 }
 
 /// Runs with each figure of the machine twice as good, the best first. Figures that cannot be are left out.

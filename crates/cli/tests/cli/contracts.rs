@@ -419,6 +419,109 @@ fn steps_of_calibration_keep_what_they_do_not_name() {
     assert!(code == 2 && said.contains("`run --calibrate`"), "{said}");
 }
 
+/// What no application can drive is not made one, and what it would do wrong is said.
+#[test]
+fn host_says_where_its_application_has_to_be_changed() {
+    let text = std::fs::read_to_string(root().join("fixtures/spu/latched/iospec.yaml")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("iospec.yaml");
+    let path = path.to_str().unwrap();
+    let output = directory.path().join("firmware");
+    let host = |text: &str| {
+        std::fs::write(path, text).unwrap();
+        run(&["host", path, "-o", output.to_str().unwrap()])
+    };
+    // The second sequence waits for what only the first can give.
+    let undrivable = text.replace("inputs: [\"B\"]", "inputs: []");
+    let (code, _, said) = host(&undrivable);
+    assert!(
+        code == 2 && said.contains("expected a contract that can be driven"),
+        "{said}"
+    );
+    assert!(!output.exists());
+    let two = text.replace(
+        "  latched_seq:",
+        "  other_seq:\n    type: simple_sequence\n    inputs: [\"B\"]\n    outputs: [\"D\"]\n  latched_seq:",
+    );
+    let two = two.replace(
+        "\nsimple_sequences:",
+        "  D:\n    type: output\n    varname: D\n    length: 60\n    padded_length: 64\n    length_64b_words: 16\n    precision: 16\n    mailbox_id: 4\n\nsimple_sequences:",
+    );
+    let (code, _, said) = host(&two);
+    assert!(
+        code == 0 && said.contains("the input `B` belongs to several sequences"),
+        "{said}"
+    );
+}
+
+/// A line of words has no columns but its own, and its number.
+#[test]
+fn mistakes_in_words_have_their_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("script.txt");
+    std::fs::write(&script, "read\nwrite B=1,x\n").unwrap();
+    let contract = "fixtures/spu/latched/iospec.yaml";
+    let (code, _, said) = run(&["drive", contract, "--script", script.to_str().unwrap()]);
+    assert!(
+        code == 2 && said.contains("script.txt: line 2: expected a number"),
+        "{said}"
+    );
+}
+
+/// Outputs of a file stand beside those that come.
+#[test]
+fn outputs_of_steps_are_compared() {
+    let folder = root().join("fixtures/spu/latched");
+    let model = folder.join("model.pt");
+    let model = model.to_str().unwrap();
+    let text = std::fs::read_to_string(folder.join("steps.json")).unwrap();
+    let mut steps: Value = serde_json::from_str(&text).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("steps.json");
+    let compared = |steps: &Value| {
+        std::fs::write(&path, steps.to_string()).unwrap();
+        json_of(&[
+            "run",
+            model,
+            "--calibrate",
+            path.to_str().unwrap(),
+            "--json",
+        ])["outputs_beside"]
+            .clone()
+    };
+    let same = compared(&steps);
+    assert!(
+        same["elements"].as_u64() > Some(0) && same["differing"] == 0,
+        "{same}"
+    );
+    let outputs = steps["steps"][1]["outputs"].as_object_mut().unwrap();
+    let (name, values) = outputs.iter_mut().next().unwrap();
+    let name = name.clone();
+    let right = values[3].as_i64().unwrap();
+    values[3] = json!(right + 1);
+    let other = compared(&steps);
+    assert_eq!(
+        (&other["elements"], &other["differing"]),
+        (&same["elements"], &json!(1))
+    );
+    let first =
+        json!({"step": 1, "output": name, "element": 3, "found": right, "expected": right + 1});
+    assert_eq!(other["first"], first);
+    let said = done(&["run", model, "--calibrate", path.to_str().unwrap()]);
+    let expected = format!(
+        "`{name}`[3] of step 1: expected {}, found {right}.",
+        right + 1
+    );
+    assert!(said.contains(&expected), "{said}");
+    steps["steps"][1]["outputs"] = json!({"nothing": [0]});
+    std::fs::write(&path, steps.to_string()).unwrap();
+    let (code, _, said) = run(&["run", model, "--calibrate", path.to_str().unwrap()]);
+    assert!(
+        code == 2 && said.contains("expected names of outputs in step 1"),
+        "{said}"
+    );
+}
+
 #[test]
 fn inputs_that_wait_for_each_other_are_told_with_their_sequences() {
     let directory = tempfile::tempdir().unwrap();

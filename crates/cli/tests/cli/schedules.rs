@@ -361,6 +361,31 @@ fn several_pictures_are_not_one_file() {
     assert_eq!(code, 0, "{err}");
 }
 
+/// Multiplications are those of the layers: two operations each, without padding and parameters.
+#[test]
+fn operations_of_a_schedule_are_its_multiplications() {
+    let folder = "fixtures/gemini/four_cores";
+    let (schedule, network) = (
+        format!("{folder}/schedule.json"),
+        format!("{folder}/network.json"),
+    );
+    let given = [
+        "run",
+        &schedule,
+        "--network",
+        &network,
+        "--timing-only",
+        "--json",
+    ];
+    let report = json_of(&given);
+    let roofline = report["roofline"].as_array().unwrap();
+    let of = |operation: &str| {
+        let mut rows = roofline.iter();
+        rows.find(|row| row["operation"] == operation).unwrap()["ops"].clone()
+    };
+    assert_eq!(of("pe"), 2 * 36352);
+}
+
 /// A ranking says what each row is worth, what explains it, and what helps without another machine.
 #[test]
 fn a_ranking_of_a_schedule_says_what_to_try() {

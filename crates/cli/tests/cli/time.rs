@@ -262,6 +262,11 @@ fn a_program_is_timed_as_if_it_were_compiled_otherwise() {
         (four, "precision=fp8", "expected precision=int8, found"),
         (
             four,
+            "tiles=6,tiles=2",
+            "expected one value of tiles at a time, found two",
+        ),
+        (
+            four,
             "without=banana",
             "Its tasks have no layers: compile it with PERF_COUNT=YES",
         ),

@@ -31,6 +31,7 @@ impl Run<'_, '_> {
             timed_by: self.timed_by.as_ref(),
             guessed_tasks: program.guessed.len(),
             guessed_ns: self.guessed().ns(),
+            guess_lacks_ns: program.guess_lacks.ns(),
             estimate_ns: self.estimate_ns,
             tasks: timeline.completed(),
             moved_bytes: self.moved_bytes(),
@@ -158,6 +159,8 @@ pub struct RunReport<'a> {
     pub guessed_tasks: usize,
     /// Their time on the critical path.
     pub guessed_ns: f64,
+    /// How much longer a unit would be busy at most if those that count no bytes took them at the rate that `notes` name.
+    pub guess_lacks_ns: f64,
     /// The compiler's own estimate of the latency, where the file carries one for the machine that the run was timed by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate_ns: Option<f64>,

@@ -77,6 +77,26 @@ pub fn read_shaped(
     graph::Reader::new(&graph, version, batch, beside)?.read()
 }
 
+/// The inputs whose first dimension may be the number of images: the model leaves it open, or has 1.
+pub(crate) fn of_images(bytes: &[u8]) -> Vec<String> {
+    let Ok((graph, _)) = decoded(bytes) else {
+        return Vec::new();
+    };
+    let first = |input: &proto::ValueInfo| {
+        let shape = input
+            .r#type
+            .as_ref()?
+            .tensor_type
+            .as_ref()?
+            .shape
+            .as_ref()?;
+        shape.dim.first()?.dim_value
+    };
+    let inputs = graph.input.into_iter();
+    let inputs = inputs.filter(|input| first(input).is_none_or(|extent| extent <= 1));
+    inputs.filter_map(|input| input.name).collect()
+}
+
 /// Gives an input its open dimensions.
 fn set_shape(
     graph: &mut proto::Graph,
@@ -104,12 +124,12 @@ fn set_shape(
     }
     for (at, (dim, told)) in dims.iter_mut().zip(given).enumerate() {
         match dim.dim_value.filter(|extent| *extent > 0) {
-            _ if at == 0 && *told != batch => {
+            None | Some(1) if at == 0 && *told != batch => {
                 return Err(format!(
                     "the shape of the input `{name}` has {told} images, others or --batch have {batch}"
                 ));
             }
-            Some(fixed) if at > 0 && fixed != *told => {
+            Some(fixed) if (at > 0 || fixed > 1) && fixed != *told => {
                 return Err(format!(
                     "the model fixes dimension {at} of the input `{name}` at {fixed}, --shape gives {told}. Only open dimensions and a batch of 1 can be given: export the model with an open dimension there"
                 ));

@@ -52,6 +52,25 @@ fn mixed(first: i64) -> Vec<u8> {
     graph.bytes()
 }
 
+/// A first dimension that the model fixes counts no images, whatever its extent: the two states of an LSTM.
+#[test]
+fn a_fixed_first_dimension_is_no_batch() {
+    let mut graph = Graph::default();
+    graph.input_of(&[2, 0, 4]);
+    graph.add(&Node::new("Relu", "output", &["input"]));
+    graph.output("output");
+    let network = read(&graph.bytes(), 1, Some(&[2, 1, 4]));
+    assert_eq!((network.batch, network.images), (1, 1));
+    let found = run_front(
+        &network.front,
+        1,
+        &[-1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0],
+    )
+    .remove(0);
+    assert_eq!(found.0, [2, 1, 4]);
+    near(&found.1, &[0.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+}
+
 #[test]
 fn images_have_the_results_of_each_alone_and_share_layers() {
     let input = random(&mut Rng::with_seed(7), 3 * 32);

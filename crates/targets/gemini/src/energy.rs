@@ -87,12 +87,13 @@ fn macs(workload: &Workload, weight_bytes: u64) -> f64 {
     let Some(weight) = &workload.weight else {
         return 0.0;
     };
-    let [_, channels, depth, kernel] = weight.bounds.shape();
-    let exact = depth.saturating_mul(kernel);
-    let each = if exact > 1 {
-        exact
-    } else {
-        weight_bytes / channels.max(1)
-    };
+    let [_, channels, ..] = weight.bounds.shape();
+    let each = products(workload).unwrap_or(weight_bytes / channels.max(1));
     workload.bounds.elements() as f64 * each as f64
+}
+
+/// Multiplications of an element of the output; `None` where the bounds of the weights do not say.
+pub(crate) fn products(workload: &Workload) -> Option<u64> {
+    let [_, _, depth, kernel] = workload.weight.as_ref()?.bounds.shape();
+    Some(depth.saturating_mul(kernel)).filter(|products| *products > 1)
 }

@@ -5,7 +5,8 @@ use crate::failure::{Exit, Failure};
 use crate::options::TargetOptions;
 use crate::{files, terminal};
 use chipless::Options;
-use chipless::spu::iospec::{Document, HostFile, RuleSet, host};
+use chipless::spu::iospec::{Document, HostFile, RuleSet, Verdict, drivable, host};
+use chipless_model::Severity;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,7 @@ Exit status: 0 done, 2 the contract cannot be used, or a file cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let options = arguments.options.load()?;
     let document = contract::open(&arguments.spec, chipless::rule_set(&options))?;
+    refuse_useless(&arguments.spec, &document, chipless::rule_set(&options))?;
     let directory = &arguments.output;
     files::make_directory(directory)?;
     let program = if let Some(path) = &arguments.program {
@@ -121,6 +123,46 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     said += &format!("Build them with `make -C {}`.\n", directory.display());
     terminal::print(&said)?;
     Ok(Exit::Done)
+}
+
+/// Refuses a contract that no application can drive, and says where the one that is written has to be changed.
+fn refuse_useless(path: &Path, document: &Document, rules: RuleSet) -> Result<(), Failure> {
+    let shown = path.display();
+    let mut findings = chipless::spu::iospec::lint(document, rules);
+    // What can be driven at first is something to begin with.
+    let verdict = drivable(document, rules);
+    if matches!(&verdict, Verdict::Stuck { calls, .. } if calls.is_empty()) {
+        findings.extend(verdict.finding(document, rules));
+    }
+    let mut errors = findings.iter().filter(|f| f.severity == Severity::Error);
+    if let Some(first) = errors.next() {
+        let text = format!(
+            "expected a contract that can be driven, found a fault: {}. `chipless check {shown}` shows all",
+            first.message
+        );
+        return Err(Failure::unreadable(shown, text));
+    }
+    let complain = |text: &str| terminal::complain(&format!("{shown}: warning: {text}\n"));
+    if document.simple_sequences().next().is_none() {
+        complain(
+            "the application does nothing: it drives simple sequences, and the contract has none. Write the calls of the others into app.c",
+        );
+    }
+    let takers = |input: &str| {
+        let sequences = document
+            .simple_sequences()
+            .filter(|s| !s.outputs.is_empty());
+        let taking = sequences.filter(|s| s.inputs.iter().any(|member| member.key == input));
+        taking.count()
+    };
+    let shared = document.inputs.iter().find(|input| takers(&input.key) > 1);
+    if let Some(input) = shared {
+        complain(&format!(
+            "the input `{}` belongs to several sequences with outputs: one write of it fires all of them, while app.c writes it for each. Change app.c: write it once, then read every output",
+            input.key
+        ));
+    }
+    Ok(())
 }
 
 /// What a file says in its first line that nobody is meant to change; the sum of the rest follows.

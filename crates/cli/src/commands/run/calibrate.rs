@@ -6,7 +6,7 @@ use crate::{files, terminal};
 use chipless::spu::fqir::{Health, NodeHealth};
 use chipless_model::{ElementType, Kind, Port, Program};
 use chipless_report::summary::RunReport;
-use chipless_report::widest;
+use chipless_report::{clean, widest};
 use chipless_sim::{Outcome, TimingOnly};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,6 +22,69 @@ pub(in crate::commands) struct Calibrated<'a> {
     run: RunReport<'a>,
     /// How the integers of each node fared, in order of execution.
     calibration: Vec<NodeReport<'a>>,
+    /// The outputs beside those of the file; left out where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outputs_beside: Option<Beside>,
+}
+
+/// Outputs beside those that the file has for its steps.
+#[derive(Default, JsonSchema, Serialize)]
+struct Beside {
+    /// Elements that were compared.
+    elements: u64,
+    /// Of these, those that differ.
+    differing: u64,
+    /// The first that differs.
+    first: Option<Difference>,
+}
+
+/// An element that is not the expected one.
+#[derive(JsonSchema, Serialize)]
+struct Difference {
+    /// The step, from 0.
+    step: usize,
+    /// The output.
+    output: String,
+    /// The element of it.
+    element: usize,
+    /// What came.
+    found: i64,
+    /// What the file has.
+    expected: i64,
+}
+
+impl Beside {
+    fn add(&mut self, step: usize, output: &str, found: &[i64], expected: &[i64]) {
+        self.elements += expected.len() as u64;
+        let pairs = found.iter().zip(expected).enumerate();
+        for (element, (found, expected)) in pairs.filter(|(_, (found, expected))| found != expected)
+        {
+            self.differing += 1;
+            self.first.get_or_insert_with(|| Difference {
+                step,
+                output: output.to_owned(),
+                element,
+                found: *found,
+                expected: *expected,
+            });
+        }
+    }
+
+    fn text(&self) -> String {
+        let Some(first) = &self.first else {
+            return format!("Outputs: all {} elements as in the file.\n", self.elements);
+        };
+        format!(
+            "Outputs: {} of {} elements differ from the file, first `{}`[{}] of step {}: expected {}, found {}.\n",
+            self.differing,
+            self.elements,
+            clean(&first.output),
+            first.element,
+            first.step,
+            first.expected,
+            first.found
+        )
+    }
 }
 
 /// How the integers of a node fared.
@@ -75,8 +138,13 @@ impl<'a> From<&'a NodeHealth> for NodeReport<'a> {
     }
 }
 
-/// The steps of a file: for each, the integers of each input.
-type Steps = Vec<Vec<Vec<i64>>>;
+/// A step of a file.
+struct Step {
+    /// The integers of each input.
+    inputs: Vec<Vec<i64>>,
+    /// Those of outputs, by number, where the file has some.
+    outputs: Vec<(usize, Vec<i64>)>,
+}
 
 impl Session<'_, '_> {
     /// Runs the steps of a file under observation, and prints what was counted. The timeline is that of one step.
@@ -90,15 +158,22 @@ impl Session<'_, '_> {
         }
         let steps = read(path, self.program)?;
         let opened = self.opened;
+        let mut beside = Beside::default();
         let counted = |mut runner: chipless::spu::fqir::Runner<'_>,
                        watching: &chipless::spu::fqir::Watching| {
             for (number, step) in steps.iter().enumerate() {
-                for (input, values) in step.iter().enumerate() {
+                for (input, values) in step.inputs.iter().enumerate() {
                     runner.set_input(input, values);
                 }
                 runner.step().map_err(|fault| {
                     Failure::wrong(&opened.path, format_args!("step {number}: {fault}"))
                 })?;
+                for (output, expected) in &step.outputs {
+                    let mut found = Vec::new();
+                    runner.output(*output, &mut found);
+                    let port = &self.program.interface.outputs[*output];
+                    beside.add(number, &port.name, &found, expected);
+                }
             }
             Ok::<Health, Failure>(
                 watching
@@ -109,8 +184,11 @@ impl Session<'_, '_> {
         };
         let health =
             chipless::with_watched_runner(&opened.path, &opened.bytes, self.options, counted)?;
+        let beside = Some(beside).filter(|beside| beside.elements > 0);
         if !self.arguments.answer.is_json() {
-            terminal::print(&table(&opened.path, steps.len(), &health))?;
+            let mut text = table(&opened.path, steps.len(), &health);
+            text.extend(beside.as_ref().map(Beside::text));
+            terminal::print(&text)?;
             return Ok(Exit::Done);
         }
         let Outcome { timeline, end } = chipless_sim::run(
@@ -124,13 +202,15 @@ impl Session<'_, '_> {
         terminal::print_json(&Calibrated {
             run: summary.report(),
             calibration: health.executed().map(NodeReport::from).collect(),
+            outputs_beside: beside,
         })?;
         Ok(Exit::Done)
     }
 }
 
-/// Reads `{"steps": [{"inputs": {NAME: [integers]}}]}`. An input that a step does not name keeps its values, and is zero before it has some.
-fn read(path: &Path, program: &Program<'_>) -> Result<Steps, Failure> {
+/// Reads `{"steps": [{"inputs": {NAME: [integers]}}]}`. An input that a step does not name keeps its values, and is zero before it has some. Beside
+/// them, `outputs` of the same form may say what should come out.
+fn read(path: &Path, program: &Program<'_>) -> Result<Vec<Step>, Failure> {
     let text = files::read_text(path)?;
     let wrong = |text: String| Failure::unreadable(path.display(), text);
     let file: Value = serde_json::from_str(&text)
@@ -150,6 +230,7 @@ fn read(path: &Path, program: &Program<'_>) -> Result<Steps, Failure> {
     }
     let zeros = |port: &Port| vec![0; port.shape.iter().product::<u64>() as usize];
     let mut last: Vec<Vec<i64>> = ports.iter().map(zeros).collect();
+    let wrong = &wrong;
     let mut one = |(number, step): (usize, &Value)| {
         let inputs = step.get("inputs").and_then(Value::as_object);
         let inputs = inputs.ok_or_else(|| {
@@ -157,47 +238,75 @@ fn read(path: &Path, program: &Program<'_>) -> Result<Steps, Failure> {
                 "expected an object `inputs` in step {number}, found none"
             ))
         })?;
-        let is_port = |name: &&String| ports.iter().any(|port| port.name == **name);
-        if let Some(name) = inputs.keys().find(|name| !is_port(name)) {
-            let known = ports.iter().map(|port| &*port.name);
-            let hint = chipless::suggest::hint(name, known);
-            return Err(wrong(format!(
-                "expected names of inputs in step {number}, found `{name}`{hint}"
-            )));
-        }
+        known(number, "inputs", inputs, ports).map_err(wrong)?;
         let values: Vec<Vec<i64>> = (ports.iter().zip(&last))
-            .map(|(port, before)| {
-                let name = &port.name;
-                let Some(found) = inputs.get(name) else {
-                    return Ok(before.clone());
-                };
-                let mut values = Vec::new();
-                if !flat(found, &mut values) {
-                    return Err(wrong(format!(
-                        "expected integers for `{name}` in step {number}, found something else"
-                    )));
-                }
-                let count: u64 = port.shape.iter().product();
-                if values.len() as u64 != count {
-                    return Err(wrong(format!(
-                        "expected {count} elements of `{name}` in step {number}, found {}",
-                        values.len()
-                    )));
-                }
-                let range = range(port.element);
-                if let Some(value) = values.iter().find(|v| !range.contains(v)) {
-                    return Err(wrong(format!(
-                        "expected integers of {} for `{name}` in step {number}, found {value}",
-                        port.element
-                    )));
-                }
-                Ok(values)
+            .map(|(port, before)| match inputs.get(&port.name) {
+                Some(found) => integers(number, port, found).map_err(wrong),
+                None => Ok(before.clone()),
             })
             .collect::<Result<_, _>>()?;
         last.clone_from(&values);
-        Ok(values)
+        let expected = step.get("outputs").and_then(Value::as_object);
+        let mut outputs = Vec::new();
+        if let Some(expected) = expected {
+            let ports = &program.interface.outputs;
+            known(number, "outputs", expected, ports).map_err(wrong)?;
+            for (output, port) in ports.iter().enumerate() {
+                if let Some(values) = expected.get(&port.name) {
+                    outputs.push((output, integers(number, port, values).map_err(wrong)?));
+                }
+            }
+        }
+        Ok(Step {
+            inputs: values,
+            outputs,
+        })
     };
     steps.iter().enumerate().map(&mut one).collect()
+}
+
+/// Refuses a name that the program does not have.
+fn known(
+    step: usize,
+    what: &str,
+    named: &serde_json::Map<String, Value>,
+    ports: &[Port],
+) -> Result<(), String> {
+    let is_port = |name: &&String| ports.iter().any(|port| port.name == **name);
+    let Some(name) = named.keys().find(|name| !is_port(name)) else {
+        return Ok(());
+    };
+    let hint = chipless::suggest::hint(name, ports.iter().map(|port| &*port.name));
+    Err(format!(
+        "expected names of {what} in step {step}, found `{name}`{hint}"
+    ))
+}
+
+/// The integers of an input or output in a step.
+fn integers(step: usize, port: &Port, found: &Value) -> Result<Vec<i64>, String> {
+    let name = &port.name;
+    let mut values = Vec::new();
+    if !flat(found, &mut values) {
+        return Err(format!(
+            "expected integers for `{name}` in step {step}, found something else"
+        ));
+    }
+    let count: u64 = port.shape.iter().product();
+    if values.len() as u64 != count {
+        return Err(format!(
+            "expected {} of `{name}` in step {step}, found {}",
+            chipless_model::count(count as usize, "element"),
+            values.len()
+        ));
+    }
+    let range = range(port.element);
+    if let Some(value) = values.iter().find(|v| !range.contains(v)) {
+        return Err(format!(
+            "expected integers of {} for `{name}` in step {step}, found {value}",
+            port.element
+        ));
+    }
+    Ok(values)
 }
 
 /// Integers in nested lists, in order.
@@ -226,7 +335,15 @@ fn range(element: ElementType) -> std::ops::RangeInclusive<i64> {
 fn table(path: &str, steps: usize, health: &Health) -> String {
     let mut out = format!("{path}: {steps} steps\n\n");
     let nodes: Vec<&NodeHealth> = health.executed().collect();
-    let place = |node: &NodeHealth| format!("{}/{}", node.graph, node.index);
+    let place = |node: &NodeHealth| {
+        let place = format!("{}/{}", node.graph, node.index);
+        if node.name.is_empty() {
+            place
+        } else {
+            format!("{place} {}", clean(&node.name))
+        }
+    };
+    let has_errors = nodes.iter().any(|node| node.error.is_some());
     let shown: Vec<String> = nodes.iter().map(|node| place(node)).collect();
     let places = widest(shown.iter().map(|place| &**place).chain(["node"]));
     let operations = widest(nodes.iter().map(|n| &*n.operation).chain(["operation"]));
@@ -261,6 +378,10 @@ fn table(path: &str, steps: usize, health: &Health) -> String {
             error(&|e| e.mean()),
         );
     }
-    out.push_str("\nErrors are distances from the exact results of the same operands, in steps of the output's scale.\n");
+    out.push_str(if has_errors {
+        "\nErrors are distances from the exact results of the same operands, in steps of the output's scale.\n"
+    } else {
+        "\nNo errors: a plan does not say the scales of what lies between its nodes. The .pt file of the graph does.\n"
+    });
     out
 }

@@ -35,10 +35,14 @@ impl Kernel for Tile {
         let Some(weights) = &self.weights else {
             return outputs;
         };
-        // Every output takes the weights of one channel, a byte each.
-        let [_, channels, ..] = self.bounds.shape();
-        let runs = weights.count.iter().map(|n| u64::from(*n)).product::<u64>();
-        let each = runs.saturating_mul(weights.run) / channels.max(1);
+        let each = if self.products > 0 {
+            self.products
+        } else {
+            // Every output takes the weights of one channel, a byte each.
+            let [_, channels, ..] = self.bounds.shape();
+            let runs = weights.count.iter().map(|n| u64::from(*n)).product::<u64>();
+            runs.saturating_mul(weights.run) / channels.max(1)
+        };
         outputs.saturating_mul(2).saturating_mul(each)
     }
 

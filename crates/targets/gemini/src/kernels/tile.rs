@@ -40,6 +40,8 @@ pub(crate) struct Tile {
     pub(crate) inputs: SmallVec<[Input; 1]>,
     /// Weights of its output channels, one run each.
     pub(crate) weights: Option<Region>,
+    /// Multiplications of an element of the output, as the bounds of the weights have them; 0 where the schedule does not say.
+    pub(crate) products: u64,
     /// `k` and `b` of its layer's output channels, where they do not lie beside the weights.
     pub(crate) parameters: Option<Parameters>,
     pub(crate) outputs: SmallVec<[Output; 1]>,

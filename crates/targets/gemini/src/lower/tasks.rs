@@ -13,6 +13,7 @@ use super::plan::{Load, Node, Plan, Predecessors, Sink};
 use super::region::{Layout, Region};
 use super::residents::Residents;
 use super::weights::Weights;
+use crate::energy;
 use crate::kernels::control::Control;
 use crate::kernels::tile::{Meaning, Tile};
 use crate::machine::Machine;
@@ -21,7 +22,9 @@ use crate::operation::{Kind, Operation};
 use crate::rules::meaning::WEIGHTS;
 use crate::schedule::{Bounds, Dialect, LayerType, Peer, Workload};
 use crate::traffic::Mesh;
-use chipless_model::{BuildError, Program, QueueId, Resource, ResourceId, Rule, SyncId, TaskId};
+use chipless_model::{
+    BuildError, Program, QueueId, Resource, ResourceId, Rule, SyncId, TaskId, Time,
+};
 use operands::outputs;
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -335,6 +338,12 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         self.plan.schedule.name(workload.layer).into()
     }
 
+    /// What each of so many tiles of a workload takes.
+    fn time_of_tile(&self, workload: &Workload, tiles: usize) -> Time {
+        let each = (workload.time as f64 / tiles as f64 + 0.5).floor();
+        self.machine.cycles(each + self.machine.overhead.tile)
+    }
+
     /// Configuration and tiles of a workload, and what brings its weights from L2.
     fn workload(&mut self, index: u32) -> Result<[TaskId; 2], BuildError> {
         let plan = self.plan;
@@ -377,8 +386,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             .map(|network| self.operations.of(network, name));
         let parameters = self.parameters.get(name).cloned();
         let operands = self.operands(index, workload, &meaning);
-        let each = (workload.time as f64 / boxes.len() as f64 + 0.5).floor();
-        let fixed = self.machine.cycles(each + self.machine.overhead.tile);
+        let fixed = self.time_of_tile(workload, boxes.len());
         let mut ends = [TaskId::from_raw(0); 2];
         let last = boxes.len() - 1;
         let mut is_lacking = false;
@@ -406,6 +414,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                     &meaning,
                 ),
                 weights: weights.as_ref().and_then(|w| w.tiles[tile].clone()),
+                products: energy::products(workload).unwrap_or(0),
                 outputs: outputs(bounds, &streams),
                 parameters: parameters.clone(),
                 meaning: meaning.clone(),

@@ -198,6 +198,7 @@ impl Layers<'_> {
             bounds,
             inputs,
             weights,
+            products: 0,
             parameters: None,
             outputs: [Output { bounds, region }].into_iter().collect(),
             meaning: Some(Arc::new(Ok(operation))),

@@ -126,7 +126,10 @@ impl Linter<'_> {
                     );
                     self.say(&rules::OUTPUT_AS_INPUT, member.span, message);
                 } else if !inputs.contains_key(&*member.key) && !names.contains_key(&*member.key) {
+                    let is_listed =
+                        |key: &str| sequence.inputs.iter().any(|other| other.key == key);
                     let names = document.inputs.iter().map(|input| &*input.key);
+                    let names = names.filter(|name| !is_listed(name));
                     let message = format!(
                         "expected a defined input in `{}`, found `{}`; the sequence never fires{}",
                         sequence.name,
@@ -145,7 +148,10 @@ impl Linter<'_> {
             }
             for member in &sequence.outputs {
                 if !outputs.contains_key(&*member.key) && !names.contains_key(&*member.key) {
+                    let is_listed =
+                        |key: &str| sequence.outputs.iter().any(|other| other.key == key);
                     let names = document.outputs.iter().map(|output| &*output.key);
+                    let names = names.filter(|name| !is_listed(name));
                     let message = format!(
                         "expected a defined output in `{}`, found `{}`; it is never reported{}",
                         sequence.name,

@@ -118,12 +118,13 @@ impl Reader<'_> {
             .map(str::trim_start)
             .filter(|rest| !rest.starts_with(['{', '[']))
         {
-            Some(vectors) => self.object(&written(vectors), number),
+            // What the words stand for has columns of its own.
+            Some(vectors) => self.object(&written(vectors), number, false),
             None if matches!(words, "read" | "reset")
                 || words.starts_with('{')
                 || words.contains(':') =>
             {
-                self.object(line, number)
+                self.object(line, number, true)
             }
             None => {
                 let place = number.map_or_else(String::new, |n| format!("line {n}: "));
@@ -133,13 +134,20 @@ impl Reader<'_> {
         }
     }
 
-    fn object(&self, line: &str, number: Option<usize>) -> Result<Step, Failure> {
-        let number = number.unwrap_or(1);
+    fn object(
+        &self,
+        line: &str,
+        number: Option<usize>,
+        has_columns: bool,
+    ) -> Result<Step, Failure> {
+        let number = number.unwrap_or(1) as u32;
+        let at = |span: yaml::Span| yaml::Span {
+            line: number,
+            column: if has_columns { span.column } else { 0 },
+            ..span
+        };
         let located = |span: yaml::Span, message: String| {
-            Failure::unreadable(
-                &self.name,
-                format_args!("line {number}, column {}: {message}", span.column),
-            )
+            Failure::unreadable(&self.name, format_args!("{}{message}", place(at(span))))
         };
         let tree =
             yaml::read(line, SCRIPT_BUDGET).map_err(|(span, message)| located(span, message))?;
@@ -147,7 +155,7 @@ impl Reader<'_> {
             value: Value::Null,
             span: yaml::Span::default(),
         });
-        root.span.line = number as u32;
+        relocate(&mut root, &at);
         self.step(&root)
     }
 
@@ -488,9 +496,24 @@ fn json_exponent(node: &Node) -> Option<f64> {
 
 /// Where something stands, in front of what is said of it; nothing for what has no place of its own.
 fn place(span: yaml::Span) -> String {
-    if span.line > 0 {
-        format!("{span}: ")
-    } else {
-        String::new()
+    match (span.line, span.column) {
+        (0, _) => String::new(),
+        (line, 0) => format!("line {line}: "),
+        _ => format!("{span}: "),
+    }
+}
+
+/// Puts a node and what is in it at other places.
+fn relocate(node: &mut Node, at: &impl Fn(yaml::Span) -> yaml::Span) {
+    node.span = at(node.span);
+    match &mut node.value {
+        Value::List(items) => items.iter_mut().for_each(|item| relocate(item, at)),
+        Value::Map(entries) => {
+            for (key, value) in entries {
+                relocate(key, at);
+                relocate(value, at);
+            }
+        }
+        _ => {}
     }
 }

@@ -99,7 +99,10 @@ pub(super) fn files(paths: &[&PathBuf]) -> String {
 /// Part of a processor below which a search is starved.
 const STARVED: f64 = 0.5;
 
-/// Warns of a search that other work of the computer left little of a processor, or whose time was over before it had changed each layer once.
+/// Trees for each layer, below which schedules are often far from the best.
+const FEW: u64 = 4;
+
+/// Warns of a search that other work of the computer left little of a processor, or that tried few trees.
 pub(super) fn few_trees(arguments: &Arguments, found: &Found, layers: usize, worked: Duration) {
     let worked = worked.as_secs_f64();
     if found.stopped == Stopped::Time && worked < STARVED * found.seconds {
@@ -110,13 +113,13 @@ pub(super) fn few_trees(arguments: &Arguments, found: &Found, layers: usize, wor
         ));
         return;
     }
-    if found.stopped == Stopped::Time && found.trees < layers as u64 {
+    if found.stopped == Stopped::Time && found.trees < FEW * layers as u64 {
         let trees = match found.trees {
             1 => "1 tree was".to_owned(),
             trees => format!("{trees} trees were"),
         };
         terminal::complain(&format!(
-            "{}: warning: only {trees} evaluated for {layers} layers: the schedule may be far from the best. --seconds or --trees with a larger number gives more\n",
+            "{}: warning: only {trees} evaluated for {layers} layers: more may give a much faster schedule (--seconds or --trees with a larger number)\n",
             arguments.network.display()
         ));
     }
