@@ -235,7 +235,7 @@ impl Comparison {
             let place = if at == index {
                 String::new()
             } else {
-                format!(" at {at:?}")
+                format!(" (at {at:?})")
             };
             format!(", by {} at most{place}", percent(part))
         });
