@@ -55,7 +55,8 @@ fn run(target: &str, bytes: &[u8]) {
     let timed = outputs(&program, Order::Timed);
     if is_certain {
         let other = outputs(&program, Order::Random(5));
-        assert_eq!(timed, other, "another order gives other outputs");
+        // Where several tasks fault, the first to say so is another.
+        assert_eq!(timed.ok(), other.ok(), "another order gives other outputs");
     }
 }
 

@@ -70,7 +70,8 @@ pub struct Program<'a> {
     pub costs: BTreeMap<String, Vec<TaskId>>,
     /// Which of them take a cost that nobody knows, as the machine file says.
     pub guessed: Vec<TaskId>,
-    /// How much longer a unit would be busy at most if guessed costs that leave out bytes took them at the rate that the machine file has beside them.
+    /// How much longer units would be busy if guessed costs that leave out bytes counted them at the rate that the machine file has beside them: for each
+    /// such cost that of its busiest unit, added up.
     pub guess_lacks: Time,
     /// From when on tasks may start: what the machine takes before the first.
     pub start: Time,

@@ -28,7 +28,7 @@ pub(crate) fn read(
     (shapes, images): (&Shapes, i64),
     beside: Beside<'_>,
 ) -> Result<Several, Refused> {
-    let one = import::read(bytes, &of_one(shapes, images), beside)?;
+    let one = import::read(bytes, &of_one(bytes, shapes, images), beside)?;
     let why = match shared(bytes, &one, beside) {
         Ok(()) => {
             return Ok(Several {
@@ -56,10 +56,14 @@ pub(crate) fn read(
     })
 }
 
-/// The shapes of one image.
-fn of_one(shapes: &Shapes, images: i64) -> Shapes {
+/// The shapes of one image of so many. A first dimension that the model fixes counts something else.
+pub fn of_one(bytes: &[u8], shapes: &Shapes, images: i64) -> Shapes {
     let mut shapes = shapes.clone();
-    for shape in shapes.values_mut() {
+    if shapes.is_empty() {
+        return shapes;
+    }
+    let open = onnx::of_images(bytes);
+    for (_, shape) in shapes.iter_mut().filter(|(name, _)| open.contains(name)) {
         if let [first, _, ..] = &mut shape[..]
             && *first == images
         {

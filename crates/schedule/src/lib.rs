@@ -9,7 +9,7 @@ pub mod compute;
 pub mod emit;
 pub mod front;
 pub mod frontend;
-mod images;
+pub mod images;
 pub mod import;
 pub mod machine;
 pub mod mesh;

@@ -73,20 +73,22 @@ impl Network {
 }
 
 impl Reading {
-    /// The images: the batch, or the first extents of the shapes that the model leaves open.
-    fn images(&self, bytes: &[u8]) -> i64 {
-        if self.batch > 1 || self.shapes.is_empty() {
-            return self.batch;
-        }
-        let open = onnx::of_images(bytes);
+    /// The images: the batch, or the first extents of shapes.
+    fn images(&self, counts: impl Fn(&String) -> bool) -> i64 {
         let shapes = self.shapes.iter().filter(|(_, shape)| shape.len() > 1);
-        let told = shapes.filter(|(name, _)| open.contains(name));
+        let told = shapes.filter(|(name, _)| counts(name));
         let told = told.map(|(_, shape)| shape[0]).max();
-        told.unwrap_or(self.batch)
+        told.filter(|_| self.batch == 1).unwrap_or(self.batch)
     }
 
     fn in_half(&self, bytes: &[u8], beside: Beside<'_>) -> Result<Network, Refused> {
-        let images = self.images(bytes);
+        // A first dimension that the model fixes counts something else.
+        let open = if self.shapes.is_empty() {
+            Vec::new()
+        } else {
+            onnx::of_images(bytes)
+        };
+        let images = self.images(|name| open.contains(name));
         if images == 1 {
             return Ok(Network::new(import::read(bytes, &self.shapes, beside)?, 1));
         }
@@ -121,7 +123,8 @@ impl Reading {
         {
             return self.in_half(bytes, beside);
         }
-        let batch = self.images(bytes);
+        // In int8, the first dimension is the batch.
+        let batch = self.images(|_| true);
         let refused = match onnx::read_shaped(bytes, batch, &self.shapes, beside) {
             Err(refused) if self.precision.is_none() => refused,
             read => return Ok(Network::new(read?, batch)),

@@ -38,7 +38,7 @@ pub struct Report {
     pub seconds: f64,
     /// Trees that were evaluated.
     pub trees: u64,
-    /// How many of them were replayed; null without a search by the replay.
+    /// How many of them the replay tried; null without a search by the replay.
     pub replayed_trees: Option<u64>,
     /// How many a second.
     pub trees_per_second: f64,

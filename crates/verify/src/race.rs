@@ -382,8 +382,8 @@ fn starter(program: &Program<'_>, wait: &Wait) -> Option<TaskId> {
     holder(program, program.tasks.indices().find(raises)?)
 }
 
-/// Who ends a wait for a counter that the tasks of one queue alone raise: the task whose signal is the one that it is for, or parts of several where
-/// others may raise it in its place.
+/// Who ends a wait for a counter that the tasks of one queue alone raise: the task whose signal is the one that it is for, and parts of those behind it
+/// where they may be done before it is.
 fn reached_by(program: &Program<'_>, wait: &Wait) -> Option<String> {
     let (Condition::AtLeast(least) | Condition::Equal(least)) = wait.condition else {
         return None;
@@ -396,7 +396,7 @@ fn reached_by(program: &Program<'_>, wait: &Wait) -> Option<String> {
     let queue = &program.queues[program.tasks[by].queue];
     let is_spread = matches!(queue.order, PieceOrder::Lanes(lanes) if lanes > 1);
     Some(if is_spread && own.next().is_some() {
-        format!("parts of transfers of {}, in any order", queue.name)
+        format!("{}, or parts of transfers behind it", program.task_name(by))
     } else {
         program.task_name(by)
     })

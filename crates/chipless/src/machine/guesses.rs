@@ -94,10 +94,15 @@ pub(crate) fn guesses(
     Ok(guesses)
 }
 
+/// The rate that the source of a figure names for bytes that it leaves out.
+fn rate(why: &str) -> Option<f64> {
+    let (before, _) = why.split_once(WOULD_BE)?;
+    before.rsplit(' ').next()?.parse().ok()
+}
+
 /// How much longer the busiest unit would be at work if the bytes that tasks write counted at the rate that the source of a figure names.
 fn lacks(program: &Program<'_>, tasks: &[TaskId], parts: &[Figure], why: &str) -> Option<Time> {
-    let (before, _) = why.split_once(WOULD_BE)?;
-    let rate: f64 = before.rsplit(' ').next()?.parse().ok()?;
+    let rate = rate(why)?;
     // The clock stands in what a task takes now.
     let is_fixed = |part: &&Figure| part.key.rsplit('.').next() == Some("fixed");
     let fixed = parts.iter().find(is_fixed)?;
@@ -176,6 +181,28 @@ fn took(program: &Program<'_>, tasks: &[TaskId]) -> Option<(Time, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The machine files that come with Chipless name a rate for each kernel whose bytes they leave out.
+    #[test]
+    fn kernels_without_bytes_have_a_rate() {
+        let machines = crate::target("npu").expect("is built in").machines();
+        for (name, text) in machines {
+            let figures = figures(text).into_iter();
+            let left_out = figures.filter(|figure| {
+                let of_kernel = figure.key.starts_with("shave.operations.");
+                let per_byte = figure.key.rsplit('.').next() == Some("per_byte");
+                of_kernel && per_byte && figure.value == "0.0" && figure.source.contains(MARK)
+            });
+            for figure in left_out {
+                let rate = rate(&figure.source);
+                assert!(
+                    rate.is_some_and(|rate| rate > 1e-4),
+                    "{name}: {}",
+                    figure.key
+                );
+            }
+        }
+    }
 
     #[test]
     fn only_lines_with_the_mark_and_a_name_that_counts_are_read() {

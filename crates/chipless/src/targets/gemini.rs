@@ -546,7 +546,11 @@ impl Document for Opened<'_> {
             .notes
             .extend(self.mesh_note(&machine, by.file.as_deref()));
         // A name such as mesh4x4 has the usual units.
-        let own_file = by.file.as_ref().filter(|file| self.options.exists(file));
+        let is_mesh = |file: &&String| {
+            let extension = Path::new(file).extension();
+            extension.is_some_and(|e| e == "json") && self.options.exists(file)
+        };
+        let own_file = by.file.as_ref().filter(is_mesh);
         if let Some(file) = own_file {
             lowered.notes.push(format!(
                 "the units take as long as the schedule says, whatever units {file} has: `chipless schedule NET.onnx --machine {file} …` computes that anew"

@@ -133,7 +133,16 @@ fn write(output: &Path, pictures: &[Picture]) -> Result<(), Failure> {
         }
         _ => {}
     }
-    if let Some(extension) = output.extension().filter(|_| !output.is_dir()) {
+    let is_of_file = |extension: &&std::ffi::OsStr| {
+        let known = [
+            "csv", "gif", "jpeg", "jpg", "json", "md", "pdf", "png", "txt",
+        ];
+        known
+            .iter()
+            .any(|known| extension.eq_ignore_ascii_case(known))
+    };
+    let extension = output.extension().filter(is_of_file);
+    if let Some(extension) = extension.filter(|_| !output.is_dir()) {
         let text = format!(
             "expected a name that ends in .html (the page), or a directory for the pictures, found {}: pictures are SVG, and nothing is written as .{}",
             output.display(),

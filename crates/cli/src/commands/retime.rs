@@ -60,19 +60,20 @@ fn latency(opened: &Opened, options: &Options, changes: &str) -> Result<Option<T
 
 /// The changes that commas join. Names of layers may hold commas, and so may lists of figures: a change begins where a key does.
 fn each_change(changes: &str) -> Vec<&str> {
-    let is_change = |part: &str| {
-        let key = part.split_once('=').map(|(key, _)| key);
-        key.is_some_and(|key| OF_PROGRAMS.contains(&key) || key.contains('.'))
+    let is_change = |rest: &str| {
+        let key = rest.split_once('=').map_or("", |(key, _)| key.trim());
+        let is_of_key = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+        key.starts_with(|c: char| c.is_ascii_alphabetic()) && key.chars().all(is_of_key)
     };
     let commas = changes.match_indices(',').map(|(comma, _)| comma);
     let starts = commas.filter(|comma| is_change(&changes[comma + 1..]));
     let mut each = Vec::new();
     let mut first = 0;
     for comma in starts {
-        each.push(&changes[first..comma]);
+        each.push(changes[first..comma].trim());
         first = comma + 1;
     }
-    each.push(&changes[first..]);
+    each.push(changes[first..].trim());
     each
 }
 
@@ -81,7 +82,7 @@ fn time(program: &Program<'_>) -> Outcome {
 }
 
 /// The tasks of a layer, with the transfers that data flow gives to it; or those of an operation, as lists name it; or the transfers that carry
-/// one thing. `*` and `?` stand for any characters of a layer or an operation.
+/// one thing. `*` stands for any characters of a layer or an operation, `?` for one.
 fn named(program: &Program<'_>, name: &str) -> Result<Vec<TaskId>, Failure> {
     let attribution = Attribution::of(program, &time(program).timeline);
     let tasks = |is_meant: &dyn Fn(TaskId) -> bool| -> Vec<TaskId> {
@@ -90,6 +91,9 @@ fn named(program: &Program<'_>, name: &str) -> Result<Vec<TaskId>, Failure> {
     };
     let layer = |task| attribution.layer(program, task);
     let mut meant = tasks(&|task| layer(task) == Some(name));
+    if meant.is_empty() {
+        meant = tasks(&|task| program.kernel(task).operation() == name);
+    }
     if meant.is_empty() {
         meant = tasks(&|task| begins(&program.kernel(task).operation(), name));
     }
@@ -207,6 +211,11 @@ impl Changes {
             let latency = latency(opened, options, change).map_err(|failure| match failure {
                 Failure::Plain(mut plain) if plain.subject == "--set" => {
                     "--what-if".clone_into(&mut plain.subject);
+                    // Of several, the one that the message is about.
+                    let mut keys = each_change(change)
+                        .into_iter()
+                        .map(|change| change.split('=').next().unwrap_or_default());
+                    let key = keys.find(|key| plain.message.contains(*key)).unwrap_or(key);
                     let meant = suggest::hint(key, OF_PROGRAMS);
                     if OF_PROGRAMS.contains(&key) {
                         plain.message += ", such as tiles=6, precision=int8 or without=LAYER";

@@ -159,7 +159,8 @@ pub struct RunReport<'a> {
     pub guessed_tasks: usize,
     /// Their time on the critical path.
     pub guessed_ns: f64,
-    /// How much longer a unit would be busy at most if those that count no bytes took them at the rate that `notes` name.
+    /// How much longer units would be busy if the guessed costs that leave out bytes counted them at the rate that `notes` name: for each such cost that of
+    /// its busiest unit, added up.
     pub guess_lacks_ns: f64,
     /// The compiler's own estimate of the latency, where the file carries one for the machine that the run was timed by.
     #[serde(skip_serializing_if = "Option::is_none")]

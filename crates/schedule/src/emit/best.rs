@@ -31,7 +31,7 @@ pub struct Best {
     pub floor: Floor,
     /// What the queue of DRAM did in the replay, which takes so many cycles.
     pub dram: DramCycles,
-    /// Trees that the search had replayed.
+    /// Trees that the replay tried in a search; 0 without one.
     pub replayed: u64,
 }
 

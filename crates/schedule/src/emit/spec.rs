@@ -49,7 +49,8 @@ pub(super) struct Emitter<'e> {
     pub(super) timed: chipless_gemini::Machine,
 }
 
-/// Bytes of text for each source of a tensor, at least and at most.
+/// Bytes of text for each source of a tensor: certainly more than the first, and hardly more than the second (usually some 400). Between them, the text
+/// itself is measured.
 const TEXT_OF_SOURCE: [u64; 2] = [100, 2000];
 
 /// Refuses a schedule of more text than `run` and `check` read.
@@ -104,11 +105,11 @@ impl<'e> Emitter<'e> {
             match super::lives::place(&mut schedule, &steps, bytes) {
                 Ok(()) => {
                     finish(&mut schedule, written, bytes);
-                    refuse_huge(&schedule)?;
                     schedule.queue_at(Pace {
                         dram: machine.dram.0,
                         link: machine.link.0,
                     });
+                    refuse_huge(&schedule)?;
                     let replay = self.replay(&schedule)?;
                     schedule.fit_times(&self.network);
                     return Ok((schedule, replay));

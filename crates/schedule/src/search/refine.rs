@@ -85,7 +85,7 @@ pub(crate) struct Refined {
     pub(crate) judged: Vec<Judged>,
     /// Trees that were judged beyond those that the searches gave.
     pub(crate) further: u64,
-    /// All trees that were judged.
+    /// All trees that the judge was asked about.
     pub(crate) replayed: u64,
 }
 

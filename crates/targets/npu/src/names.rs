@@ -308,9 +308,8 @@ impl Model {
     /// (`conv_3/WithoutBiases`), and names of nodes may hold slashes.
     pub fn node(&self, layer: &str) -> Option<(&str, &str)> {
         let ends = layer.rmatch_indices('/').map(|(slash, _)| slash);
-        let stems = std::iter::once(layer.len()).chain(ends);
-        let found = stems.map(|end| &layer[..end]);
-        let (name, operation) = { found }.find_map(|stem| self.0.get_key_value(stem))?;
+        let mut ends = std::iter::once(layer.len()).chain(ends);
+        let (name, operation) = ends.find_map(|end| self.0.get_key_value(&layer[..end]))?;
         Some((name, operation))
     }
 }

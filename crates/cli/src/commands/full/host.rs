@@ -137,7 +137,7 @@ fn refuse_useless(path: &Path, document: &Document, rules: RuleSet) -> Result<()
     let mut errors = findings.iter().filter(|f| f.severity == Severity::Error);
     if let Some(first) = errors.next() {
         let text = format!(
-            "expected a contract that can be driven, found a fault: {}. `chipless check {shown}` shows all",
+            "expected a contract that can be driven, found a fault (`chipless check {shown}` shows all): {}",
             first.message
         );
         return Err(Failure::unreadable(shown, text));

@@ -159,10 +159,12 @@ fn directory(directory: &Path) -> Result<(Vec<u8>, String), Failure> {
         .map(|name| files::read_text(&directory.join(name)))
         .transpose()?;
     if !found.iter().any(|name| name == GRAPH) {
-        let files = chipless_model::count(found.len(), "file");
-        let text = format!(
-            "expected the members of a NEFF, as `unpack` writes them, found {files} without {GRAPH}"
-        );
+        let files = match found.len() {
+            0 => "none".to_owned(),
+            several => format!("{}, and no {GRAPH}", chipless_model::count(several, "file")),
+        };
+        let text =
+            format!("expected the members of a NEFF, as `unpack` writes them, found {files}");
         return Err(Failure::unreadable(directory.display(), text));
     }
     let read = |name: String| -> Result<(String, files::Bytes), Failure> {

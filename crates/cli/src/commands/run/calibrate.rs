@@ -72,7 +72,8 @@ impl Beside {
 
     fn text(&self) -> String {
         let Some(first) = &self.first else {
-            return format!("Outputs: all {} elements as in the file.\n", self.elements);
+            let elements = chipless_model::count(self.elements as usize, "element");
+            return format!("Outputs: {elements}, all as in the file.\n");
         };
         format!(
             "Outputs: {} of {} elements differ from the file, first `{}`[{}] of step {}: expected {}, found {}.\n",
@@ -246,9 +247,13 @@ fn read(path: &Path, program: &Program<'_>) -> Result<Vec<Step>, Failure> {
             })
             .collect::<Result<_, _>>()?;
         last.clone_from(&values);
-        let expected = step.get("outputs").and_then(Value::as_object);
         let mut outputs = Vec::new();
-        if let Some(expected) = expected {
+        if let Some(expected) = step.get("outputs") {
+            let expected = expected.as_object().ok_or_else(|| {
+                wrong(format!(
+                    "expected an object as `outputs` of step {number}, found something else"
+                ))
+            })?;
             let ports = &program.interface.outputs;
             known(number, "outputs", expected, ports).map_err(wrong)?;
             for (output, port) in ports.iter().enumerate() {
@@ -333,7 +338,7 @@ fn range(element: ElementType) -> std::ops::RangeInclusive<i64> {
 
 /// A line for each node.
 fn table(path: &str, steps: usize, health: &Health) -> String {
-    let mut out = format!("{path}: {steps} steps\n\n");
+    let mut out = format!("{path}: {}\n\n", chipless_model::count(steps, "step"));
     let nodes: Vec<&NodeHealth> = health.executed().collect();
     let place = |node: &NodeHealth| {
         let place = format!("{}/{}", node.graph, node.index);
@@ -381,7 +386,7 @@ fn table(path: &str, steps: usize, health: &Health) -> String {
     out.push_str(if has_errors {
         "\nErrors are distances from the exact results of the same operands, in steps of the output's scale.\n"
     } else {
-        "\nNo errors: a plan does not say the scales of what lies between its nodes. The .pt file of the graph does.\n"
+        "\nThe columns of errors are empty: the file does not say the scales of what lies between its nodes (a .pt file of the graph does).\n"
     });
     out
 }

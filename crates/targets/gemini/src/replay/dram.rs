@@ -53,7 +53,9 @@ impl DramQueue {
                     Direction::Write => buffer.role == Role::Output,
                 };
                 is_result |= is_off_chip && !is_own;
-                is_output |= is_off_chip && buffer.role == Role::Output;
+                is_output |= is_off_chip
+                    && access.direction == Direction::Write
+                    && buffer.role == Role::Output;
             });
             if is_output {
                 queue.output_bytes = queue.output_bytes.saturating_add(dram.bytes);

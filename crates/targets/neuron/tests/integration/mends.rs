@@ -340,7 +340,7 @@ fn the_wait_in_front_of_a_task_is_named() {
         [
             "sg00.qSPDynamicHW[2] waits for sg00.qSPDynamicHW[2] started (by sg00.sp[4]); signals sg00 $S[10]",
             "sg00.pe[1] has no waits of its own and gives no signal; sg00.pe[0], before it in its queue, waits for sg00 $S[10] ≥ 112",
-            "sg00.pe[0] (which the help changes) waits for sg00 $S[8] ≥ 16 (by sg00.qSPDynamicHW[0]), sg00 $S[10] ≥ 112 (by sg00.qSPDynamicHW[8]); gives no signal",
+            "sg00.pe[0] (which the help changes) waits for sg00 $S[8] ≥ 16 (by sg00.qSPDynamicHW[0]), sg00 $S[10] ≥ 112 (by sg00.qSPDynamicHW[8], or parts of transfers behind it); gives no signal",
         ]
     );
     // Each of the pairs that the one finding stands for.

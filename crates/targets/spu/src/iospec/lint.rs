@@ -411,11 +411,9 @@ impl Linter<'_> {
     /// Whether nothing has a name that a sequence takes.
     fn is_unknown(&self, name: &str) -> bool {
         let sequences = self.document.sequences.iter();
-        let mut names = self.document.vectors().map(|vector| &*vector.key);
-        !names
-            .by_ref()
-            .chain(sequences.map(|s| &*s.name))
-            .any(|known| known == name)
+        let names = self.document.vectors().map(|vector| &*vector.key);
+        let mut names = names.chain(sequences.map(|sequence| &*sequence.name));
+        names.all(|known| known != name)
     }
 
     fn hint(&mut self, vector: &Vector) {

@@ -1,6 +1,6 @@
 //! Damaged files: findings or errors, never a panic, in bounded time.
 
-use crate::common::{FIXTURES, fixture};
+use crate::common::{FIXTURES, fixture, text};
 use chipless_model::Limits;
 use chipless_spu::fqir::{MACHINE, Machine, Plan, Runner, lower};
 use chipless_spu::iospec::{Document, Femto, RuleSet, Session, lint};
@@ -183,6 +183,31 @@ fn wrong_plans_are_refused_with_their_pointer() {
         assert!(error.place.part.starts_with(pointer), "{error}");
         assert!(error.message.contains(said), "{error}");
     }
+}
+
+/// Found by fuzzing: a loop takes blocks of no elements of a tensor that has no dimensions.
+#[test]
+fn a_loop_takes_no_blocks_of_a_scalar() {
+    let text = text("operations", "plan.json");
+    let text = text.replacen(
+        r#""name":"x","dtype":"fqint16","shape":[6]"#,
+        r#""name":"x","dtype":"fqint16","shape":[]"#,
+        1,
+    );
+    let text = text.replacen(
+        r#""block_size_sliced":[2]"#,
+        r#""block_size_sliced":[0]"#,
+        1,
+    );
+    let plan = Plan::read(text.as_bytes(), &Limits::default()).expect("well formed");
+    let machine = Machine::parse(MACHINE).expect("sound");
+    let error = lower(&plan, &machine, &Limits::default())
+        .map(|_| ())
+        .expect_err("nothing to slice");
+    assert!(
+        error.message.contains("found a tensor without dimensions"),
+        "{error}"
+    );
 }
 
 #[test]

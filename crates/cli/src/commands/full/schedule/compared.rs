@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::{files, terminal};
 use chipless_schedule::compare::{self, Comparison, Inputs, Loss, Prepared};
 use chipless_schedule::front::Front;
+use chipless_schedule::images::of_one;
 use chipless_schedule::import::Shapes;
 use std::path::Path;
 
@@ -33,12 +34,8 @@ pub(super) fn prepared<'f>(
     let float = if front.bits() == 16 {
         None
     } else {
-        // Of one image: the comparison takes them one by one.
-        let mut of_one = shapes(&arguments.shape)?;
-        for shape in of_one.values_mut().filter(|shape| shape.len() > 1) {
-            shape[0] = 1;
-        }
-        match onnx_in_floating_point(&arguments.network, &of_one) {
+        let shapes = shapes(&arguments.shape)?;
+        match onnx_in_floating_point(&arguments.network, (&shapes, batch)) {
             Ok(float) => Some(float),
             Err(text) => return not_compared(arguments, &text),
         }
@@ -153,11 +150,16 @@ fn warn_of_outputs(arguments: &Arguments, front: &Front, found: &Comparison) {
 }
 
 /// The network in real numbers, whatever the schedule's precision.
-fn onnx_in_floating_point(path: &Path, shapes: &Shapes) -> Result<Front, String> {
+fn onnx_in_floating_point(path: &Path, (shapes, images): (&Shapes, i64)) -> Result<Front, String> {
     let bytes = files::open(path)?;
     if bytes.first() == Some(&b'{') {
         return Err("a front-end file has no numbers in floating point".to_owned());
     }
-    let read = chipless_schedule::import::read(&bytes, shapes, &|name| beside(path, name));
+    let read = chipless_schedule::import::read(
+        &bytes,
+        // The comparison takes images one by one.
+        &of_one(&bytes, shapes, images),
+        &|name| beside(path, name),
+    );
     read.map_err(|refused| refused.to_string())
 }

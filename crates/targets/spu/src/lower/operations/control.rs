@@ -259,7 +259,11 @@ impl<'p> At<'p, '_, '_> {
         iterations: u64,
     ) -> Result<u64, Error> {
         let block = blocks.get(index).and_then(|b| u64::try_from(*b).ok());
-        let length = from.shape.first().copied().unwrap_or(0);
+        let Some(length) = from.shape.first().copied() else {
+            return Err(self.wrong_shape(format!(
+                "expected {iterations} blocks of a vector, found a tensor without dimensions"
+            )));
+        };
         block
             .filter(|b| b.checked_mul(iterations).is_some_and(|all| all <= length))
             .ok_or_else(|| {
