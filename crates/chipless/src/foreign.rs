@@ -84,12 +84,12 @@ pub(crate) fn is_graph_text(bytes: &[u8]) -> bool {
         return false;
     };
     let mut lines = behind.trim_ascii_start().split(|byte| *byte == b'\n');
-    let first = lines.next().unwrap_or_default();
-    let kind = first.windows(2).position(|two| two == b": ");
-    let kind = kind.map_or(&[] as &[u8], |at| &first[at + 2..]);
-    let word = kind.iter().take_while(|byte| byte.is_ascii_alphanumeric());
-    let word = word.count();
-    word > 0 && kind.get(word) == Some(&b'<')
+    let first = std::str::from_utf8(lines.next().unwrap_or_default());
+    let kind = first.ok().and_then(|first| first.split_once(": "));
+    kind.is_some_and(|(_, kind)| {
+        let rest = kind.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+        rest.len() < kind.len() && rest.starts_with('<')
+    })
 }
 
 /// A `ModelProto`: its version, then its producer, its operator sets or its graph (onnx.proto3: fields 1, 2, 7, 8).

@@ -59,7 +59,8 @@ pub(crate) fn read(
 /// The shapes of one image of so many. A first dimension that the model fixes counts something else.
 pub fn of_one(bytes: &[u8], shapes: &Shapes, images: i64) -> Shapes {
     let mut shapes = shapes.clone();
-    if shapes.is_empty() {
+    // To know which dimensions are open, the whole model is decoded.
+    if images == 1 || shapes.is_empty() {
         return shapes;
     }
     let open = onnx::of_images(bytes);

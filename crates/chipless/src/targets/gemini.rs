@@ -546,14 +546,9 @@ impl Document for Opened<'_> {
             .notes
             .extend(self.mesh_note(&machine, by.file.as_deref()));
         // A name such as mesh4x4 has the usual units.
-        let is_mesh = |file: &&String| {
-            let extension = Path::new(file).extension();
-            extension.is_some_and(|e| e == "json") && self.options.exists(file)
-        };
-        let own_file = by.file.as_ref().filter(is_mesh);
-        if let Some(file) = own_file {
+        if let Some(file) = by.file.as_ref().filter(|file| self.options.exists(file)) {
             lowered.notes.push(format!(
-                "the units take as long as the schedule says, whatever units {file} has: `chipless schedule NET.onnx --machine {file} …` computes that anew"
+                "the units take as long as the schedule says, whatever units {file} has: `chipless schedule` computes that for a mesh"
             ));
         }
         lowered.program.text = Text::new(self.document.text());
@@ -596,9 +591,7 @@ impl Opened<'_> {
         }
         let ([columns, rows], present) = (own, u64::from(machine.core.count));
         let what = if present > u64::from(columns) * u64::from(rows) {
-            format!(
-                "uses {used} of the {present} cores of {file}, with the DRAM of {file}. To use them all, schedule"
-            )
+            format!("uses {used} of the {present} cores of {file}, and its DRAM. For all, schedule")
         } else {
             let [columns, rows] = there?;
             format!(

@@ -19,12 +19,9 @@ fn latency(opened: &Opened, options: &Options, changes: &str) -> Result<Option<T
     options.data.computes = false;
     let mut without = Vec::new();
     let each = each_change(changes);
-    let quantity = |change: &str| change.split('=').next().unwrap_or_default().to_owned();
     let mut seen = BTreeSet::new();
-    let mut quantities = each.iter().map(|change| quantity(change));
-    if let Some(twice) =
-        quantities.find(|quantity| quantity != "without" && !seen.insert(quantity.clone()))
-    {
+    let mut keys = each.iter().map(|change| key_of(change));
+    if let Some(twice) = keys.find(|key| *key != "without" && !seen.insert(*key)) {
         let text = format!("expected one value of {twice} at a time, found two: \"{changes}\"");
         return Err(Failure::misuse("--what-if", text));
     }
@@ -56,6 +53,11 @@ fn latency(opened: &Opened, options: &Options, changes: &str) -> Result<Option<T
         let outcome = time(&lowered.program);
         Ok(outcome.end.is_ok().then_some(outcome.timeline.end))
     })
+}
+
+/// What a change changes.
+fn key_of(change: &str) -> &str {
+    change.split('=').next().unwrap_or_default()
 }
 
 /// The changes that commas join. Names of layers may hold commas, and so may lists of figures: a change begins where a key does.
@@ -207,14 +209,12 @@ impl Changes {
         };
         let mut runs = Vec::new();
         for change in &changes {
-            let key = change.split('=').next().unwrap_or_default();
+            let key = key_of(change);
             let latency = latency(opened, options, change).map_err(|failure| match failure {
                 Failure::Plain(mut plain) if plain.subject == "--set" => {
                     "--what-if".clone_into(&mut plain.subject);
                     // Of several, the one that the message is about.
-                    let mut keys = each_change(change)
-                        .into_iter()
-                        .map(|change| change.split('=').next().unwrap_or_default());
+                    let mut keys = each_change(change).into_iter().map(key_of);
                     let key = keys.find(|key| plain.message.contains(*key)).unwrap_or(key);
                     let meant = suggest::hint(key, OF_PROGRAMS);
                     if OF_PROGRAMS.contains(&key) {

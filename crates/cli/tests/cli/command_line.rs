@@ -1,16 +1,12 @@
 //! The binary from the outside: what it prints, what it writes, and its exit status.
 
-use crate::support::{chipless, done, root, run};
+use crate::support::{chipless, done, json_of, root, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 const CONV: &str = "fixtures/npu/conv1x1/program.blob";
 const CONV_INPUT: &str = "x=fixtures/npu/conv1x1/input_0.npy";
-
-fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&done(arguments)).unwrap()
-}
 
 /// The fixture with one byte changed.
 fn changed(directory: &Path, at: usize, from: u8, to: u8) -> PathBuf {
@@ -173,7 +169,7 @@ fn a_run_gives_the_contract() {
         directory.path().join("run.pftrace"),
     );
     let (out, trace_path) = (out.to_str().unwrap(), trace.to_str().unwrap());
-    let summary = json(&[
+    let summary = json_of(&[
         "run",
         CONV,
         "--input",
@@ -211,7 +207,7 @@ fn a_run_gives_the_contract() {
     assert!(dumped.len() > 128 && dumped.windows(5).any(|w| w == b"'<f2'"));
     assert!(std::fs::metadata(trace).unwrap().len() > 1000);
     // The times do not depend on the data.
-    let timed = json(&["run", CONV, "--timing-only", "--json"]);
+    let timed = json_of(&["run", CONV, "--timing-only", "--json"]);
     assert_eq!(
         (&timed["latency_ns"], &timed["tasks"]),
         (&summary["latency_ns"], &summary["tasks"])
@@ -224,7 +220,7 @@ fn random_inputs_follow_their_seed_and_are_told() {
     let directory = tempfile::tempdir().unwrap();
     let bytes = |seed: &str, name: &str| {
         let out = directory.path().join(name);
-        let summary = json(&[
+        let summary = json_of(&[
             "run",
             CONV,
             "--seed",
@@ -304,7 +300,7 @@ fn several_files_are_all_told() {
 
 #[test]
 fn graphs_are_told_judged_and_formatted() {
-    let info = json(&["info", "--format", "json", "fixtures/dsa/axpy.dfg"]);
+    let info = json_of(&["info", "--format", "json", "fixtures/dsa/axpy.dfg"]);
     assert_eq!(
         (&info["target"], &info["counts"]["edges"]),
         (&"dsa".into(), &23.into())
@@ -369,8 +365,8 @@ fn a_damaged_file_is_known_by_its_name() {
 
 #[test]
 fn a_listing_can_be_narrowed() {
-    let all = &json(&["list", "--format", "json", CONV])["tasks"];
-    let some = &json(&["list", "--json", CONV, "dpu1", "dma0.ddr[3]"])["tasks"];
+    let all = &json_of(&["list", "--format", "json", CONV])["tasks"];
+    let some = &json_of(&["list", "--json", CONV, "dpu1", "dma0.ddr[3]"])["tasks"];
     let names: Vec<&str> = some
         .as_array()
         .unwrap()

@@ -1,11 +1,7 @@
 //! IOSpecs, and the programs behind them.
 
-use crate::support::{done, root, run};
+use crate::support::{done, json_of, root, run};
 use serde_json::{Value, json};
-
-fn json_of(arguments: &[&str]) -> Value {
-    serde_json::from_str(&done(arguments)).unwrap()
-}
 
 #[test]
 fn what_a_contract_states_of_a_vector_is_told() {

@@ -1,6 +1,6 @@
 //! `device` and `yield`: a program alone takes as long as `run` says, whatever its target; outputs stay what they are.
 
-use crate::support::{done, root, run};
+use crate::support::{done, json_of, root, run};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -15,12 +15,8 @@ const PROGRAMS: [&str; 5] = [
 ];
 const BLOB: &str = PROGRAMS[0];
 
-fn parsed(arguments: &[&str]) -> Value {
-    serde_json::from_str(&done(arguments)).expect("JSON")
-}
-
 fn latency(program: &str) -> f64 {
-    parsed(&["run", "--timing-only", "--json", program])["latency_ns"]
+    json_of(&["run", "--timing-only", "--json", program])["latency_ns"]
         .as_f64()
         .expect("a time")
 }
@@ -48,7 +44,7 @@ fn a_program_alone_takes_as_long_as_it_does_without_a_device() {
             "name": "it", "context": "c", "program": path_of(program), "arrivals": {"in_flight": 1, "count": 1},
         }]);
         let path = workload(folder.path(), &streams, &json!({"c": {"process": 1}}));
-        let found = parsed(&["device", &path, "--json"]);
+        let found = json_of(&["device", &path, "--json"]);
         assert_eq!(
             found["streams"][0]["latency_ns"]["mean"],
             latency(program),
@@ -88,7 +84,7 @@ fn a_preempted_program_keeps_its_bits() {
         "--json",
     ]);
     let (out_name, jobs_name) = (named(&out), named(&jobs));
-    let found = parsed(&[
+    let found = json_of(&[
         "device",
         &path,
         "--json",
@@ -125,7 +121,7 @@ fn a_preempted_program_keeps_its_bits() {
 fn what_yield_says_of_an_instant_happens_on_the_device() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = format!("{}ns", (latency(BLOB) * 0.4) as u64);
-    let yields = parsed(&["yield", BLOB, "--json", "--at", &at]);
+    let yields = json_of(&["yield", BLOB, "--json", "--at", &at]);
     let streams = json!([
         {"name": "low", "context": "low", "program": path_of(BLOB), "arrivals": {"in_flight": 1, "count": 1}},
         {
@@ -136,7 +132,7 @@ fn what_yield_says_of_an_instant_happens_on_the_device() {
     let contexts = json!({"low": {"process": 1}, "high": {"process": 2, "band": "realtime"}});
     let path = workload(folder.path(), &streams, &contexts);
     // The wait is the drain and the time that the state takes; here it takes none.
-    let found = parsed(&["device", &path, "--json", "--set", "preempt.bandwidth=inf"]);
+    let found = json_of(&["device", &path, "--json", "--set", "preempt.bandwidth=inf"]);
     assert_eq!(
         found["streams"][1]["breakdown_ns"]["scheduler"],
         yields["at"]["drain_ns"]
@@ -171,7 +167,7 @@ fn crowded(folder: &Path, programs: &[&str], more: &[&str]) -> (Value, String) {
     {
         arguments.extend(["--set", figure]);
     }
-    let found = parsed(&arguments);
+    let found = json_of(&arguments);
     (found, fs::read_to_string(&jobs).expect("jobs"))
 }
 
@@ -329,7 +325,7 @@ fn a_page_has_lanes_of_engines_contexts_and_agents() {
     let name = path.to_str().expect("a name");
     let page = |workload: &str, more: &[&str]| {
         let all = [&["device", workload, "--report", name, "--json"], more].concat();
-        let result = parsed(&all);
+        let result = json_of(&all);
         (fs::read_to_string(&path).expect("a page"), result)
     };
     let workload = "fixtures/device/gpu_streams.yaml";
@@ -341,7 +337,7 @@ fn a_page_has_lanes_of_engines_contexts_and_agents() {
     assert_eq!(text.matches(": chat run, ").count(), 50);
     assert!(text.matches("<rect ").count() >= 200);
     // A page changes no result.
-    assert_eq!(with_page, parsed(&["device", workload, "--json"]));
+    assert_eq!(with_page, json_of(&["device", workload, "--json"]));
     // Preempted jobs say for whom; long runs show their first jobs.
     let (text, _) = page("fixtures/device/realtime.yaml", &[]);
     assert!(
@@ -364,7 +360,7 @@ fn workload_of(folder: &Path, streams: &Value) -> String {
 
 #[test]
 fn what_goes_wrong_stays_in_its_context_and_alone_means_with_a_doorbell() {
-    let found = parsed(&["device", "fixtures/device/faults.yaml", "--json"]);
+    let found = json_of(&["device", "fixtures/device/faults.yaml", "--json"]);
     let of = |name: &str| {
         let mut streams = found["streams"].as_array().expect("streams").iter();
         streams

@@ -1,6 +1,6 @@
 //! What continuous integration asks: budgets, regressions, formats; and that layers and live bytes add up.
 
-use crate::support::{done, root, run};
+use crate::support::{json_of, root, run};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -10,10 +10,6 @@ const PLAN: &str = "fixtures/spu/choice/plan.json";
 /// Every time of [`PLAN`] is rounded to 0 ps.
 const ENDLESSLY_FAST: &str = "clock.mhz=1e9x";
 const RING: &str = "fixtures/broken/ring.neff";
-
-fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&done(arguments)).unwrap()
-}
 
 #[test]
 fn a_run_over_its_budget_says_by_how_much() {
@@ -174,7 +170,7 @@ fn statistics_refuse_formats_of_single_findings_before_they_check() {
 
 #[test]
 fn layers_add_up_to_the_run() {
-    let report = json(&["run", NAMED, "--timing-only", "--json"]);
+    let report = json_of(&["run", NAMED, "--timing-only", "--json"]);
     let sum = |key: &str| -> f64 {
         let rows = report[key].as_array().into_iter().flatten();
         rows.map(|row| row["critical_ns"].as_f64().unwrap()).sum()
@@ -195,7 +191,7 @@ fn layers_add_up_to_the_run() {
     let shares: f64 = shares.map(|engine| engine["share"].as_f64().unwrap()).sum();
     assert!((shares - 1.0).abs() < 1e-6, "{shares}");
     // A transfer that brings weights has no name of its own.
-    let listed = json(&["list", NAMED, "dma*", "--format", "json"]);
+    let listed = json_of(&["list", NAMED, "dma*", "--format", "json"]);
     let tasks = listed["tasks"].as_array().unwrap();
     let by_reader = tasks.iter().filter(|task| task["layer_source"] == "reader");
     assert!(by_reader.count() > 0, "{listed}");
@@ -247,7 +243,7 @@ fn a_schedule_without_its_network_is_timed_and_says_so_first() {
 /// What a program measures of itself is no output and belongs to no layer; `list` takes layers by the names of `run`.
 #[test]
 fn profiling_and_layers_are_told_apart() {
-    let report = json(&["run", NAMED, "--timing-only", "--json"]);
+    let report = json_of(&["run", NAMED, "--timing-only", "--json"]);
     let rows = report["transfers"].as_array().unwrap();
     let carried = |name: &str| {
         let row = rows.iter().find(|row| row["carries"] == name);
@@ -262,7 +258,7 @@ fn profiling_and_layers_are_told_apart() {
     assert_eq!(own.unwrap()["tasks"], 4);
     for layer in report["layers"].as_array().unwrap() {
         let name = layer["layer"].as_str().unwrap();
-        let listed = json(&["list", NAMED, name, "--format", "json"]);
+        let listed = json_of(&["list", NAMED, name, "--format", "json"]);
         let listed = listed["tasks"].as_array().unwrap().len();
         assert_eq!(layer["tasks"], listed, "{name}");
     }
@@ -292,7 +288,7 @@ fn words_are_answered_with_parameters() {
 #[test]
 fn the_start_of_an_inference_is_no_layers() {
     const START: &str = "start of the inference";
-    let report = json(&[
+    let report = json_of(&[
         "run",
         BLOB,
         "--timing-only",
@@ -309,7 +305,7 @@ fn the_start_of_an_inference_is_no_layers() {
         .sum();
     assert!((all - report["latency_ns"].as_f64().unwrap()).abs() < 1e-3);
     let other = ["--other", "calibration=silicon", "--time", "--json"];
-    let difference = json(&[&["diff", BLOB, BLOB][..], &other].concat());
+    let difference = json_of(&[&["diff", BLOB, BLOB][..], &other].concat());
     let layers = difference["time"]["layers"].as_array().unwrap();
     let own = layers.iter().find(|part| part["layer"] == START).unwrap();
     assert_eq!(own["contribution_ns"], 150_000.0);
@@ -319,7 +315,7 @@ fn the_start_of_an_inference_is_no_layers() {
 #[test]
 fn weights_that_the_host_brings_are_weights() {
     let schedule = "fixtures/gemini/four_cores/schedule.json";
-    let report = json(&["run", schedule, "--timing-only", "--json"]);
+    let report = json_of(&["run", schedule, "--timing-only", "--json"]);
     let rows = report["transfers"].as_array().unwrap();
     assert!(rows.iter().any(|row| row["carries"] == "weights"));
 }
@@ -334,4 +330,29 @@ fn what_is_not_compared_is_told() {
         err.contains(&format!("check {contract} --program {PLAN}` compares them")),
         "{err}"
     );
+}
+
+/// Multiplications are those of the layers: two operations each, without padding and parameters.
+#[test]
+fn operations_of_a_schedule_are_its_multiplications() {
+    let folder = "fixtures/gemini/four_cores";
+    let (schedule, network) = (
+        format!("{folder}/schedule.json"),
+        format!("{folder}/network.json"),
+    );
+    let given = [
+        "run",
+        &schedule,
+        "--network",
+        &network,
+        "--timing-only",
+        "--json",
+    ];
+    let report = json_of(&given);
+    let roofline = report["roofline"].as_array().unwrap();
+    let of = |operation: &str| {
+        let mut rows = roofline.iter();
+        rows.find(|row| row["operation"] == operation).unwrap()["ops"].clone()
+    };
+    assert_eq!(of("pe"), 2 * 36352);
 }

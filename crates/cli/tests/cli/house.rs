@@ -1,6 +1,6 @@
 //! What holds for all targets alike: options, machines, limits, JSON, classes of findings.
 
-use crate::support::{done, root, run};
+use crate::support::{done, json_of, root, run};
 use chipless_model::Limits;
 use serde_json::Value;
 
@@ -12,10 +12,6 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("dsa", "fixtures/dsa/kernels/dot.dfg"),
     ("spu", "fixtures/spu/recurrent/plan.json"),
 ];
-
-fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&done(arguments)).expect("JSON")
-}
 
 /// What a command says in JSON that fails.
 fn failure(arguments: &[&str]) -> (i32, String) {
@@ -48,10 +44,10 @@ fn options_of_another_target_are_refused_by_name() {
 #[test]
 fn machines_are_told_and_changed_without_a_file() {
     for (target, file) in PROGRAMS {
-        let machine = json(&["machine", target, "--json"]);
+        let machine = json_of(&["machine", target, "--json"]);
         let latency = |options: &[&str]| {
             let run = [&["run", file, "--timing-only", "--json"], options].concat();
-            json(&run)["latency_ns"].as_f64().expect("a time")
+            json_of(&run)["latency_ns"].as_f64().expect("a time")
         };
         let (base, mut moved) = (latency(&[]), 0);
         let figures = machine["figures"].as_array().expect("figures");
@@ -78,7 +74,7 @@ fn machines_are_told_and_changed_without_a_file() {
         assert!(code == 2 && err.contains(first) && err.len() < 200, "{err}");
     }
     assert_eq!(run(&["machine", "npx"]).0, 2);
-    assert!(json(&["targets", "--json"])["targets"][0]["options"].is_array());
+    assert!(json_of(&["targets", "--json"])["targets"][0]["options"].is_array());
 }
 
 /// Which limits bound a file of each kind. The others must leave it alone: a limit that is named and does nothing is not there.
@@ -217,7 +213,7 @@ fn failures_are_json_too() {
 
 #[test]
 fn rules_have_a_class_and_evidence() {
-    let rules = json(&["explain", "--json"]);
+    let rules = json_of(&["explain", "--json"]);
     let rules = rules["rules"].as_array().expect("rules");
     assert!(rules.len() > 200);
     let deadlock = done(&["explain", "deadlock"]);
@@ -239,7 +235,7 @@ fn rules_have_a_class_and_evidence() {
 #[test]
 fn queues_are_never_more_than_busy() {
     for (target, file) in PROGRAMS {
-        let run = json(&["run", "--timing-only", "--json", file]);
+        let run = json_of(&["run", "--timing-only", "--json", file]);
         let latency = run["latency_ns"].as_f64().expect("a time");
         for queue in run["queues"].as_array().expect("queues") {
             let number = |key: &str| queue[key].as_f64().expect("a number");

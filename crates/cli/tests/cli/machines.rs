@@ -1,6 +1,6 @@
 //! Machine files of earlier versions: what they lack is built in, and every answer that rests on it says so.
 
-use crate::support::{done, run};
+use crate::support::{done, json_of, run};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,6 @@ const LATER: [&str; 6] = [
     "[shave.data]",
     "cmx_bytes_per_second = 31.2e9",
 ];
-
-fn parsed(arguments: &[&str]) -> Value {
-    serde_json::from_str(&done(arguments)).expect("JSON")
-}
 
 /// A machine file with some lines changed.
 fn file(folder: &Path, change: impl Fn(&str) -> Option<String>) -> PathBuf {
@@ -56,7 +52,7 @@ fn a_machine_file_of_an_earlier_version_is_taken_with_what_it_lacks() {
     // The same time, and it says which figures are built in.
     let run_by = |more: &[&str]| {
         let all = [&["run", BLOB, "--timing-only", "--json"], more].concat();
-        parsed(&all)
+        json_of(&all)
     };
     let (own, by_old) = (run_by(&[]), run_by(&["--machine", name]));
     // The latency of DMA is among the lines that were taken out.
@@ -81,12 +77,12 @@ fn a_machine_file_of_an_earlier_version_is_taken_with_what_it_lacks() {
 
     // The device says the same, with its own figures.
     let workload = "fixtures/device/one_camera.yaml";
-    let device = parsed(&["device", workload, "--machine", name, "--json"]);
+    let device = json_of(&["device", workload, "--machine", name, "--json"]);
     let defaulted = device["defaulted"].as_array().expect("keys");
     for key in ["dma.latency", "mmu.prefetch_pages", "doorbell.grant"] {
         assert!(defaulted.contains(&json!(key)), "{key}");
     }
-    let built_in = parsed(&["device", workload, "--json"]);
+    let built_in = json_of(&["device", workload, "--json"]);
     assert_eq!(device["streams"], built_in["streams"]);
     assert_eq!(device["grades"], built_in["grades"]);
     assert_eq!(built_in["defaulted"], json!([]));
@@ -94,7 +90,7 @@ fn a_machine_file_of_an_earlier_version_is_taken_with_what_it_lacks() {
     assert!(said.contains("the machine file lacks"), "{said}");
 
     // All its figures, those that it lacks marked; and a file that lacks none.
-    let all = parsed(&["machine", name, "--json"]);
+    let all = json_of(&["machine", name, "--json"]);
     let of = |key: &str| {
         let mut figures = all["figures"].as_array().expect("figures").iter();
         figures
@@ -117,7 +113,8 @@ fn a_machine_file_of_an_earlier_version_is_taken_with_what_it_lacks() {
 /// A built-in machine is as good as its file, and its name means it even where a file is called so.
 #[test]
 fn machines_are_taken_by_their_names() {
-    let timed = |more: &[&str]| parsed(&[&["run", BLOB, "--timing-only", "--json"], more].concat());
+    let timed =
+        |more: &[&str]| json_of(&[&["run", BLOB, "--timing-only", "--json"], more].concat());
     let folder = tempfile::tempdir().expect("a folder");
     let own = folder.path().join("own.toml");
     fs::write(&own, done(&["machine", "npu5", "--template"])).expect("a file");
@@ -192,7 +189,7 @@ fn machines_say_a_source_once_and_can_be_searched() {
         one.lines().count() == 3 && one.contains("  dma.latency          878.378 ns"),
         "{one}"
     );
-    let few = parsed(&["machine", "npu4", "dma", "--json"]);
+    let few = json_of(&["machine", "npu4", "dma", "--json"]);
     assert!(
         few["figures"]
             .as_array()
@@ -239,7 +236,7 @@ fn unknown_figures_stay_errors() {
 #[test]
 fn every_figure_of_an_npu_has_a_grade_and_results_rest_on_them() {
     for machine in ["npu4", "npu5", "npu3"] {
-        let all = parsed(&["machine", machine, "--json"]);
+        let all = json_of(&["machine", machine, "--json"]);
         for figure in all["figures"].as_array().expect("figures") {
             assert!(figure.get("grade").is_some(), "{machine}: {figure}");
         }
@@ -247,7 +244,7 @@ fn every_figure_of_an_npu_has_a_grade_and_results_rest_on_them() {
     // A program of a file rests on the figures of its times; a made-up one on those of the device alone.
     let grades = |workload: &str, more: &[&str]| {
         let all = [&["device", workload, "--json"], more].concat();
-        parsed(&all)["grades"].clone()
+        json_of(&all)["grades"].clone()
     };
     let count = |grades: &Value, name: &str| grades[name].as_u64().expect("a count");
     let made_up = grades("fixtures/device/memory.yaml", &[]);

@@ -1,6 +1,6 @@
 //! Schedules through the commands that read and write them: what they say of dialects, machines, scales and files.
 
-use crate::support::{done, npy, run};
+use crate::support::{done, json_of, npy, run};
 use serde_json::Value;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -58,10 +58,6 @@ impl Made {
         let files = ["--network", &self.network, "--weights", &self.weights];
         run(&[&[command, &self.schedule], &files[..], more].concat())
     }
-}
-
-fn json_of(arguments: &[&str]) -> Value {
-    serde_json::from_str(&done(arguments)).unwrap()
 }
 
 /// SET's dialect has times. Where the values are to be had is said by whoever is asked for them.
@@ -359,31 +355,6 @@ fn several_pictures_are_not_one_file() {
     assert!(!Path::new(&picture).exists());
     let (code, _, err) = run(&["report", &made.schedule, "-o", &made.path("pictures")]);
     assert_eq!(code, 0, "{err}");
-}
-
-/// Multiplications are those of the layers: two operations each, without padding and parameters.
-#[test]
-fn operations_of_a_schedule_are_its_multiplications() {
-    let folder = "fixtures/gemini/four_cores";
-    let (schedule, network) = (
-        format!("{folder}/schedule.json"),
-        format!("{folder}/network.json"),
-    );
-    let given = [
-        "run",
-        &schedule,
-        "--network",
-        &network,
-        "--timing-only",
-        "--json",
-    ];
-    let report = json_of(&given);
-    let roofline = report["roofline"].as_array().unwrap();
-    let of = |operation: &str| {
-        let mut rows = roofline.iter();
-        rows.find(|row| row["operation"] == operation).unwrap()["ops"].clone()
-    };
-    assert_eq!(of("pe"), 2 * 36352);
 }
 
 /// A ranking says what each row is worth, what explains it, and what helps without another machine.

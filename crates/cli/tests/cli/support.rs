@@ -37,6 +37,11 @@ pub(crate) fn done(arguments: &[&str]) -> String {
     out
 }
 
+/// What a command says in JSON that must come to its end without complaints.
+pub(crate) fn json_of(arguments: &[&str]) -> serde_json::Value {
+    serde_json::from_str(&done(arguments)).expect("JSON")
+}
+
 /// A `.npy` file of float32.
 pub(crate) fn npy(shape: &[u64], values: &[f32]) -> Vec<u8> {
     use npyz::WriterBuilder as _;

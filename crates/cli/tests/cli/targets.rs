@@ -1,14 +1,10 @@
 //! The main job of each target through the binary, on the fixtures.
 
-use crate::support::{chipless, done, npy, root, run};
+use crate::support::{chipless, done, json_of, npy, root, run};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
-
-fn json_of(arguments: &[&str]) -> Value {
-    serde_json::from_str(&done(arguments)).unwrap()
-}
 
 #[test]
 fn a_schedule_of_four_cores_runs_tile_by_tile() {
