@@ -96,6 +96,9 @@ pub trait Recompiles {
 
     /// What to ask of the compiler to get one, in the words of its options.
     fn how(&self, change: &str) -> Option<String>;
+
+    /// Whether chips were measured to be no faster for a change of which the figures promise it: it is told last.
+    fn gains_nothing(&self, change: &str) -> bool;
 }
 
 /// A program whose layers can be looked up in the model that it was compiled from.

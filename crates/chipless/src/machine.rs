@@ -260,6 +260,14 @@ fn hint(known: &[Figure], key: &str) -> String {
             before.is_some_and(|before| before.is_empty() || before.ends_with(['_', '-']))
         })
     };
+    // An operation without figures of its own is timed by those of all others.
+    let end = key
+        .strip_prefix("shave.operations.")
+        .and_then(|rest| Some(rest.split_once('.')?.1));
+    let default = end.map(|end| format!("shave.default.{end}"));
+    if let Some(default) = default.filter(|default| known().any(|key| key == default)) {
+        return format!("; an operation that has no figures of its own is timed by \"{default}\"");
+    }
     let offered: Vec<&str> = known().filter(is_meant).take(OFFERED).collect();
     match &offered[..] {
         [] => suggest::hint(key, known()),

@@ -122,6 +122,17 @@ impl<'a> Storage<'a> {
         }
     }
 
+    /// Fills what is undefined until the program writes it: a read of such bytes then shows in the outputs.
+    pub fn fill_undefined(&mut self, said: &IndexVec<BufferId, Buffer<'_>>, byte: u8) {
+        for (id, buffer) in said.iter_enumerated() {
+            if let Role::Scratch | Role::Output | Role::Profile = buffer.role {
+                let bytes = self.bytes_mut(id);
+                let known = buffer.initial.len().min(bytes.len());
+                bytes[known..].fill(byte);
+            }
+        }
+    }
+
     /// Says which task runs from now on: [remarks](Storage::remark) are about it.
     pub fn enter(&mut self, task: TaskId) {
         self.task = task;

@@ -33,6 +33,10 @@ pub struct Comparison {
     pub expected: Option<f64>,
     /// The norm of the differences as a part of the norm of the reference, over elements that are finite in both; null where that is 0.
     pub relative_error: Option<f64>,
+    /// Elements that are NaN or an infinity in one of the two, and not the same in the other.
+    pub not_finite: u64,
+    /// The greatest magnitude of a finite element of the reference.
+    pub largest_expected: f64,
     /// Where the greatest difference is, outermost dimension first.
     pub index: Vec<u64>,
     /// The slice, at one index of one axis, that is furthest off for its own size, of those with a smaller root mean square than the whole: the
@@ -132,6 +136,10 @@ pub struct FirstNan {
 #[serde(transparent)]
 pub struct NanSearch(pub Option<FirstNan>);
 
+/// The smallest float16 of full precision, and the step of those below it.
+const LEAST_NORMAL: f64 = 1.0 / 16384.0;
+const STEP: f64 = LEAST_NORMAL / 1024.0;
+
 /// Elements decoded at a time: a multiple of 8, so that types of less than a byte begin at one.
 const CHUNK: usize = 1 << 13;
 
@@ -148,6 +156,7 @@ impl Comparison {
         let bytes = CHUNK * port.element.bits() as usize / 8;
         let (mut max_abs, mut place, mut differing, mut beyond, mut first) = (0.0, 0, 0, 0, 0);
         let (mut max_relative, mut relative_place, mut expected) = (0.0f64, 0, 0.0);
+        let (mut not_finite, mut largest_expected) = (0, 0.0f64);
         let mut whole = Norms::default();
         let mut slices = Slices::new(&port.shape);
         for found in found.chunks(bytes) {
@@ -165,6 +174,10 @@ impl Comparison {
                     slices.add(first + index as u64, difference, *right);
                 }
                 beyond += u64::from(difference > allowed || difference.is_infinite());
+                not_finite += u64::from(difference.is_infinite());
+                if right.is_finite() {
+                    largest_expected = largest_expected.max(right.abs());
+                }
                 let here = first + index as u64;
                 let relative = if difference.is_infinite() {
                     f64::INFINITY
@@ -191,6 +204,8 @@ impl Comparison {
             max_relative_index: index_of(relative_place, &port.shape),
             expected: Some(expected).filter(|number: &f64| differing > 0 && number.is_finite()),
             relative_error: whole.relative_error(),
+            not_finite,
+            largest_expected,
             index: index_of(place, &port.shape),
             worst_slice: slices.worst(usual),
             elements: first,
@@ -248,8 +263,27 @@ impl Comparison {
         });
         let whole = self.relative_error.filter(|_| !is_exact);
         let whole = whole.map_or_else(String::new, |error| {
-            format!("; {} on the whole (relative error)", percent(error))
+            let of = match self.not_finite {
+                0 => "whole",
+                _ => "whole of the others",
+            };
+            format!("; {} on the {of} (relative error)", percent(error))
         });
+        let largest = match self.not_finite {
+            0 => format!("the largest difference is {}{expected}", number(*max_abs)),
+            1 => format!("1 by a NaN or an infinity{expected}"),
+            many => format!("{many} by a NaN or an infinity, the first{expected}"),
+        };
+        let least = LEAST_NORMAL;
+        let subnormal = if !self.agrees && self.largest_expected < least && !is_exact {
+            format!(
+                "; all expected numbers are below {}, where float16 has steps of {}",
+                number(least),
+                number(STEP)
+            )
+        } else {
+            String::new()
+        };
         // An output that is judged by its large numbers may be wrong in its small ones.
         let hidden = self.worst_slice.as_ref().filter(|slice| {
             self.agrees && tolerance.relative > 0.0 && slice.relative_error > tolerance.relative
@@ -264,8 +298,7 @@ impl Comparison {
             )
         });
         format!(
-            "{verdict}; {differing} of {elements} differ{most}; the largest difference is {}{expected}, at {index:?}{from}{whole}{hidden}",
-            number(*max_abs),
+            "{verdict}; {differing} of {elements} differ{most}; {largest}, at {index:?}{from}{whole}{hidden}{subnormal}"
         )
     }
 }
@@ -502,6 +535,10 @@ mod tests {
         assert_eq!(
             (found.max_abs, &found.index[..], found.beyond),
             (f64::INFINITY, &[0, 0][..], 2)
+        );
+        assert_eq!(
+            found.line(),
+            "does not agree within 1 %: 2 elements are beyond it; 3 of 15 differ; 1 by a NaN or an infinity, where 1 is expected, at [0, 0]; 83.21 % on the whole of the others (relative error)"
         );
         let (found, _) = compare(&expected, Tolerance::relative(0.0));
         assert_eq!((found.max_abs, found.differing), (0.0, 0));

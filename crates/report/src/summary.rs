@@ -160,7 +160,7 @@ impl Run<'_, '_> {
                 let part = share(self.guessed(), timeline.end);
                 let lacks = match program.guess_lacks {
                     Time::ZERO => String::new(),
-                    more => format!(", which may be {more} too low"),
+                    more => format!(", which may take {more} more"),
                 };
                 format!(
                     "; {} of the critical path is a guess{lacks} (see notes)",
@@ -384,7 +384,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// The sum of each kind of engine, where several queues are of one: the path changes between them.
+    /// The sums of each kind of engine and of each operation, where several queues are of one: the path changes between them.
     fn engines_text(&self, out: &mut String, critical: &why::Critical<'_>) {
         let is_engine = |part: &&why::EngineTime| no_task(&part.engine).is_none();
         let engines = critical.by_engine.iter();
@@ -399,6 +399,8 @@ impl Run<'_, '_> {
         });
         let parts: Vec<String> = parts.take(longest::LONGEST).collect();
         let _ = writeln!(out, "  by engine: {}", parts.join(", "));
+        let parts = self.parts(&critical.by_operation, longest::LONGEST);
+        let _ = writeln!(out, "  by operation: {parts}");
     }
 
     /// The operations of a queue's part of the critical path, with their shares of the run where there are several. Nothing where the queue's
@@ -412,14 +414,19 @@ impl Run<'_, '_> {
                 clean(only.name()).into_owned()
             };
         }
+        self.parts(&row.operations, OPERATION_COUNT)
+    }
+
+    /// Operations with their shares of the run, at most so many.
+    fn parts(&self, operations: &[why::OperationTime], most: usize) -> String {
         let least = self.least();
-        let known = row.operations.iter().filter(|of| of.ns >= least);
-        let shown = known.clone().take(OPERATION_COUNT).map(|of| {
+        let known = operations.iter().filter(|of| of.ns >= least);
+        let shown = known.clone().take(most).map(|of| {
             let part = share(Time::from_ns(of.ns), self.timeline.end);
             format!("{} {part}", clean(of.name()))
         });
         let mut text = shown.collect::<Vec<_>>().join(", ");
-        if known.count() > OPERATION_COUNT {
+        if known.count() > most {
             text.push_str(", …");
         }
         text

@@ -57,6 +57,8 @@ pub struct Critical<'r> {
     /// Its parts by kind of engine, the longest first: queues that differ in numbers alone are one. What no task of the path covers is `start of the inference`
     /// before the first of the program and `between tasks` otherwise.
     pub by_engine: Vec<EngineTime>,
+    /// What its tasks do, in all queues together, that with the most time first.
+    pub by_operation: Vec<OperationTime>,
 }
 
 /// A kind of engine's part of the critical path.
@@ -286,6 +288,9 @@ pub fn layers<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Vec<La
 /// Tasks and their time by queue, operation and what they carry.
 type Operations<'k> = FxHashMap<(QueueId, Cow<'k, str>, Option<Carries>), (usize, Time)>;
 
+/// The same in all queues together.
+type AllOperations<'o> = FxHashMap<(&'o str, Option<Carries>), (usize, Time)>;
+
 /// The critical path, by name and by queue.
 pub fn critical<'r>(
     program: &'r Program<'_>,
@@ -314,6 +319,19 @@ pub fn critical<'r>(
         .collect();
     by_queue.sort_by(|a, b| b.ns.total_cmp(&a.ns));
     let by_engine = by_engine(program, &sums, end);
+    let mut all = AllOperations::default();
+    for ((_, operation, carries), (tasks, time)) in &operations {
+        let of = all.entry((&**operation, *carries)).or_default();
+        (of.0, of.1) = (of.0 + tasks, of.1 + *time);
+    }
+    let by_operation = longest_first((all.into_iter()).map(
+        |((operation, carries), (tasks, time))| OperationTime {
+            operation: operation.to_owned(),
+            carries,
+            tasks,
+            ns: time.ns(),
+        },
+    ));
     Critical {
         tasks: Names {
             program,
@@ -321,25 +339,30 @@ pub fn critical<'r>(
         },
         by_queue,
         by_engine,
+        by_operation,
     }
 }
 
 /// What the tasks of a queue do, that with the most time first.
 fn of_queue(operations: &Operations<'_>, queue: QueueId) -> Vec<OperationTime> {
     let own = operations.iter().filter(|((of, ..), _)| *of == queue);
-    let mut own: Vec<OperationTime> = own
-        .map(|((_, operation, carries), (tasks, time))| OperationTime {
+    longest_first(
+        own.map(|((_, operation, carries), (tasks, time))| OperationTime {
             operation: operation.to_string(),
             carries: *carries,
             tasks: *tasks,
             ns: time.ns(),
-        })
-        .collect();
-    own.sort_by(|a, b| {
+        }),
+    )
+}
+
+fn longest_first(operations: impl Iterator<Item = OperationTime>) -> Vec<OperationTime> {
+    let mut operations: Vec<OperationTime> = operations.collect();
+    operations.sort_by(|a, b| {
         let longer = b.ns.total_cmp(&a.ns);
         longer.then_with(|| (&a.operation, a.carries).cmp(&(&b.operation, b.carries)))
     });
-    own
+    operations
 }
 
 /// The parts of the path by kind of engine, and what is between them.

@@ -357,7 +357,38 @@ impl Front {
         let results = self.operations.iter().map(|operation| operation.element);
         results.map(Element::bits).max().unwrap_or(8)
     }
+
+    /// Layers that add constants which half precision has no number for but 0, with the largest of each: what divides by their results, or takes
+    /// a logarithm of them, may become infinite.
+    pub fn vanishing(&self) -> Vec<(&str, f64)> {
+        let of = |operation: &Operation| {
+            let added = match &operation.action {
+                Action::Constant(Arithmetic::Add | Arithmetic::Subtract, numbers)
+                | Action::Affine(_, numbers) => &numbers.values,
+                Action::Combine(Arithmetic::Add | Arithmetic::Subtract) => {
+                    let pieces = operation.operands.iter().flat_map(|of| &of.pieces);
+                    let mut tables = pieces.filter_map(|piece| match piece.source {
+                        Source::Constant(at) => self.constants.get(at),
+                        _ => None,
+                    });
+                    &tables.next()?.values
+                }
+                _ => return None,
+            };
+            let values = added.as_ref().ok()?;
+            let most = values.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
+            (operation.element == Element::Float16 && most > 0.0 && most <= VANISHES)
+                .then_some(most)
+        };
+        let layers = self.network.layers.iter().zip(&self.operations);
+        layers
+            .filter_map(|(layer, operation)| Some((&*layer.name, of(operation)?)))
+            .collect()
+    }
 }
+
+/// Half the smallest number of half precision: what is no larger is rounded to 0.
+const VANISHES: f64 = 1.0 / 33_554_432.0;
 
 /// A network with everything that the file says.
 #[derive(Clone, Debug)]

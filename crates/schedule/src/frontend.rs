@@ -8,7 +8,7 @@ use crate::network::{Kind, Layer, Network};
 use crate::onnx::{Beside, Refused};
 use chipless_gemini::Layer as IrLayer;
 use chipless_model::Limits;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Reads a front-end file for a batch.
 ///
@@ -21,7 +21,7 @@ pub fn read(bytes: &[u8], batch: i64, _: Beside<'_>) -> Result<Front, Refused> {
     let network = network.at_batch(batch as u64);
     let mut reader = Reader::default();
     let mut refused = Vec::new();
-    for (name, layer) in network.scheduled() {
+    for (name, layer) in in_order(&network).map_err(alone)? {
         if let Err(text) = reader.layer(name, layer) {
             refused.push(format!("the layer `{name}` ({}): {text}", layer.operation));
         }
@@ -65,6 +65,31 @@ pub fn read(bytes: &[u8], batch: i64, _: Beside<'_>) -> Result<Front, Refused> {
         is_calibrated: false,
         is_quantised: true,
     })
+}
+
+/// The layers, each behind those that it reads: a file may have them in any order.
+fn in_order(network: &chipless_gemini::Network) -> Result<Vec<(&str, &IrLayer)>, String> {
+    let mut left: Vec<(&str, &IrLayer)> = network.scheduled().collect();
+    let mut waiting: HashSet<&str> = left.iter().map(|(name, _)| *name).collect();
+    let mut order = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let before = order.len();
+        left.retain(|(name, layer)| {
+            let is_ready = !(layer.previous_layer.iter()).any(|of| waiting.contains(&**of));
+            if is_ready {
+                waiting.remove(name);
+                order.push((*name, *layer));
+            }
+            !is_ready
+        });
+        if order.len() == before {
+            return Err(format!(
+                "the layer `{}` reads what depends on its own result",
+                left[0].0
+            ));
+        }
+    }
+    Ok(order)
 }
 
 /// How everything is stored: the file's own numbers stay in the file.

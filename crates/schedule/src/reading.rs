@@ -34,6 +34,11 @@ impl Precision {
     }
 }
 
+/// Whether a file is a front end's own, whatever is in it.
+pub fn is_front_end(bytes: &[u8]) -> bool {
+    chipless_gemini::Network::recognize(bytes)
+}
+
 /// How a network is read.
 #[derive(Clone, Debug)]
 pub struct Reading {
@@ -115,6 +120,10 @@ impl Reading {
     /// What cannot be read or is not supported, by node.
     pub fn read(&self, bytes: &[u8], beside: Beside<'_>) -> Result<Network, Refused> {
         if bytes.first() == Some(&b'{') {
+            if self.precision == Some(Precision::Half) {
+                let text = "in fp16, ONNX models are scheduled; a front-end file says the types of its layers itself";
+                return Err(Refused(vec![text.to_owned()]));
+            }
             let front = frontend::read(bytes, self.batch, beside)?;
             return Ok(Network::new(front, self.batch));
         }

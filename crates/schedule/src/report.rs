@@ -295,6 +295,16 @@ pub fn text(report: &Report) -> String {
     if let Some(of) = report.replay {
         let meaning = "the result: as `run` times it, with waits and the queue of DRAM";
         row("replay", of.delay_cycles, Some(of.energy_pj), meaning);
+        if report.batch > 1 {
+            let images = report.batch as f64;
+            let (cycles, energy) = (of.delay_cycles / images, of.energy_pj / images);
+            row(
+                "an image",
+                cycles,
+                Some(energy),
+                "the result, divided by the batch",
+            );
+        }
         if let Some(alone) = report.layer_by_layer {
             let times = alone.delay_cycles / of.delay_cycles.max(1.0);
             let meaning = format!(

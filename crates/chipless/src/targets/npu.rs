@@ -327,7 +327,7 @@ impl Document for Opened<'_> {
         }
         let names = foreign.or_else(|| self.names_note(&program));
         let notes = self.machine_note().into_iter().chain(names);
-        let notes = notes.chain(narrow_note(&program));
+        let notes = notes.chain(odd_elements_note(&program));
         Ok(Lowered {
             program,
             notes: notes.collect(),
@@ -387,24 +387,43 @@ const INT8: &str = "by the cost model, and as if the functions of the SHAVEs too
 /// Of so many tasks of DPUs and SHAVEs, one may be without a name in the trace of its own compilation. In all 223 traces of programs for NPU4000 that were looked at, none is.
 const MOST_NAMELESS: usize = 20;
 
-/// What to say of transfers that take much longer than their bytes: elements of less than a byte count as numbers of 16 bits. Nothing where that is
-/// less than a hundredth of what all transfers count.
-fn narrow_note(program: &Program<'_>) -> Option<String> {
-    let (mut all, mut more, mut longer) = (0u64, 0u64, Vec::new());
+/// What to say of transfers whose elements count as numbers of 16 bits, which they are not: those of less than a byte take much longer than their
+/// bytes, those of 32 bits half as long. Nothing where that is less than a hundredth of what all transfers count.
+fn odd_elements_note(program: &Program<'_>) -> Option<String> {
+    let (mut all, mut off, mut longer, mut shorter) = (0u64, 0u64, Vec::new(), 0);
     for task in program.tasks.indices() {
-        let demands = program.demands(task).iter().map(|demand| demand.bytes);
-        let counted = demands.max().unwrap_or(0);
+        let most = |bytes: &mut dyn Iterator<Item = u64>| bytes.max().unwrap_or(0);
+        let moved = most(&mut program.demands(task).iter().map(|demand| demand.bytes));
+        let counted = most(&mut program.counted_demands(task).map(|demand| demand.bytes));
         all = all.saturating_add(counted);
-        if let Some(times) = program.times_counted(task).filter(|times| *times > 1) {
-            more = more.saturating_add(counted - counted / times);
-            longer.push(times);
+        // A transfer that converts counts by its narrower side.
+        let converts = || !program.kernel(task).details().is_empty();
+        if counted / 2 >= moved && moved > 0 {
+            longer.push(counted / moved);
+        } else if counted == moved / 2 && counted > 0 && !converts() {
+            shorter += 1;
+        } else {
+            continue;
         }
+        off = off.saturating_add(counted.abs_diff(moved));
     }
-    let most = longer.iter().max().filter(|_| more > all / 100)?;
+    if off <= all / 100 {
+        return None;
+    }
+    let narrow = longer.iter().max().map(|most| {
+        format!(
+            "{} of elements of less than a byte (sparsity maps, 4-bit weights) are timed as up to {most} times their bytes",
+            count(longer.len(), "transfer")
+        )
+    });
+    let wide = (shorter > 0).then(|| {
+        let transfers = count(shorter, "transfer");
+        format!("{transfers} of 32-bit numbers are timed as half their bytes")
+    });
+    let both: Vec<String> = narrow.into_iter().chain(wide).collect();
     Some(format!(
-        "{} of elements of less than a byte (sparsity maps, 4-bit weights) are timed as up to {most} times their bytes, as in the compiler's estimates: \
-         dma.odd_element sets the bytes of such an element. --what-if dma.odd_element=0 times them by their bytes",
-        count(longer.len(), "transfer")
+        "{}, as in the compiler's estimates: dma.odd_element sets the bytes of such an element. --what-if dma.odd_element=0 times them by their bytes",
+        both.join(", and ")
     ))
 }
 
@@ -471,6 +490,10 @@ impl Recompiles for Opened<'_> {
             ("precision", _) => Some(format!("compile a quantised model (nncf.quantize); {INT8}")),
             _ => None,
         }
+    }
+
+    fn gains_nothing(&self, change: &str) -> bool {
+        change.starts_with("precision=")
     }
 
     fn compilations(&self, program: &Program<'_>) -> Vec<String> {

@@ -83,8 +83,12 @@ fn time(program: &Program<'_>) -> Outcome {
     chipless_sim::run(&Verified::assume(program), &mut TimingOnly)
 }
 
-/// The tasks of a layer, with the transfers that data flow gives to it; or those of an operation, as lists name it; or the transfers that carry
-/// one thing. `*` stands for any characters of a layer or an operation, `?` for one.
+/// What a name means where it is both of a layer and of a kind of task.
+const LAYER: &str = "layer:";
+const KIND: &str = "kind:";
+
+/// The tasks of a layer, with the transfers that data flow gives to it; or those of an operation, as lists name it, or the transfers that carry
+/// one thing: kinds of tasks. `*` stands for any characters of a layer or an operation, `?` for one.
 fn named(program: &Program<'_>, name: &str) -> Result<Vec<TaskId>, Failure> {
     let attribution = Attribution::of(program, &time(program).timeline);
     let tasks = |is_meant: &dyn Fn(TaskId) -> bool| -> Vec<TaskId> {
@@ -92,23 +96,42 @@ fn named(program: &Program<'_>, name: &str) -> Result<Vec<TaskId>, Failure> {
         rows.filter(|task| is_meant(*task)).collect()
     };
     let layer = |task| attribution.layer(program, task);
-    let mut meant = tasks(&|task| layer(task) == Some(name));
-    if meant.is_empty() {
-        meant = tasks(&|task| program.kernel(task).operation() == name);
+    let operation = |task| program.kernel(task).operation();
+    let carries = |task| Carries::of(program, task).map(Carries::name);
+    let (is_layer, is_kind, name) = match (name.strip_prefix(LAYER), name.strip_prefix(KIND)) {
+        (Some(layer), _) => (true, false, layer),
+        (None, Some(kind)) => (false, true, kind),
+        (None, None) => (true, true, name),
+    };
+    let of_layer = tasks(&|task| is_layer && layer(task) == Some(name));
+    let mut of_kind = tasks(&|task| is_kind && operation(task) == name);
+    if of_kind.is_empty() {
+        of_kind = tasks(&|task| is_kind && carries(task) == Some(name));
     }
-    if meant.is_empty() {
-        meant = tasks(&|task| begins(&program.kernel(task).operation(), name));
+    if !of_layer.is_empty() && !of_kind.is_empty() && of_layer != of_kind {
+        let text = format!(
+            "expected without={LAYER}{name} or without={KIND}{name}, found without={name}: a layer and a kind of task have this name"
+        );
+        return Err(Failure::misuse("--what-if", text));
     }
+    let mut meant = if of_layer.is_empty() {
+        of_kind
+    } else {
+        of_layer
+    };
     if meant.is_empty() {
-        meant = tasks(&|task| Carries::of(program, task).is_some_and(|of| of.name() == name));
+        meant = tasks(&|task| is_kind && begins(&operation(task), name));
     }
     // Names have brackets of their own.
     let pattern = glob::Pattern::new(&name.replace('[', "[[]")).ok();
     if let Some(pattern) = pattern.filter(|_| meant.is_empty()) {
-        meant = tasks(&|task| {
-            layer(task).is_some_and(|layer| pattern.matches(layer))
-                || pattern.matches(&program.kernel(task).operation())
-        });
+        let is_layer = |task| is_layer && layer(task).is_some_and(|layer| pattern.matches(layer));
+        let is_kind = |task| {
+            is_kind
+                && (pattern.matches(&operation(task))
+                    || carries(task).is_some_and(|of| pattern.matches(of)))
+        };
+        meant = tasks(&|task| is_layer(task) || is_kind(task));
     }
     if meant.is_empty() {
         return Err(Failure::misuse(
@@ -162,7 +185,7 @@ pub(super) struct Changes {
     /// Re-run with one change of the machine or the program.
     ///
     /// A machine parameter with a value or a factor, such as `clock.dpu=2x`; `without=NAME`: a layer, or a kind of task such as `spill`, that takes
-    /// no time (`*` stands for any characters); npu: `tiles=N` and `precision=int8`, as if the compiler had been asked for that. Repeatable: each is
+    /// no time (`*` stands for any characters; `layer:NAME` and `kind:NAME` tell apart what has one name); npu: `tiles=N` and `precision=int8`, as if the compiler had been asked for that. Repeatable: each is
     /// timed by itself, on top of those of --set. Commas join changes that are timed together: `tiles=6,without=swish`.
     #[arg(long, value_name = "KEY=VALUE")]
     what_if: Vec<String>,
@@ -207,7 +230,7 @@ impl Changes {
             all.find(|figure| figure.key == key)
                 .map_or("1", |figure| &*figure.unit)
         };
-        let mut runs = Vec::new();
+        let mut runs: Vec<(bool, WhatIf)> = Vec::new();
         for change in &changes {
             let key = key_of(change);
             let latency = latency(opened, options, change).map_err(|failure| match failure {
@@ -241,7 +264,12 @@ impl Changes {
                     .filter_map(how)
                     .collect::<Vec<_>>())
             })?;
-            runs.extend(latency.map(|latency| WhatIf {
+            let gains_nothing = opened.with_document(options, |document| {
+                let recompiles = document.capabilities().recompiles;
+                let is_one = |change| recompiles.is_some_and(|of| of.gains_nothing(change));
+                Ok(each_change(change).into_iter().any(is_one))
+            })?;
+            let run = latency.map(|latency| WhatIf {
                 change: change.clone(),
                 how: (!how.is_empty()).then(|| how.join("; ")),
                 was: figure.map(|figure| match unit(key) {
@@ -250,10 +278,13 @@ impl Changes {
                 }),
                 latency_ns: latency.ns(),
                 speedup: ratio(base, latency),
-            }));
+            });
+            runs.extend(run.map(|run| (gains_nothing, run)));
         }
-        runs.sort_by(|a, b| a.latency_ns.total_cmp(&b.latency_ns));
-        Ok(Some(runs))
+        runs.sort_by(|(a, one), (b, other)| {
+            a.cmp(b).then(one.latency_ns.total_cmp(&other.latency_ns))
+        });
+        Ok(Some(runs.into_iter().map(|(_, run)| run).collect()))
     }
 
     /// The ranking, where it was asked for.
@@ -274,11 +305,20 @@ fn dearest(program: &Program<'_>, attribution: &Attribution, end: Time) -> Vec<S
         .iter()
         .map(|layer| (layer.layer.to_owned(), layer.critical_ns));
     let mut operations: BTreeMap<String, f64> = BTreeMap::new();
-    let by_queue = why::critical(program, attribution, end).by_queue;
-    for of in by_queue.into_iter().flat_map(|of| of.operations) {
+    for of in why::critical(program, attribution, end).by_operation {
         *operations.entry(of.name().to_owned()).or_default() += of.ns;
     }
-    let mut parts: Vec<(String, f64)> = operations.into_iter().chain(layers).collect();
+    // What is the name of both is said with what it is of.
+    let shared: BTreeSet<String> = (layers.clone().map(|(layer, _)| layer))
+        .filter(|layer| operations.contains_key(layer))
+        .collect();
+    let full = |of: &str, (name, ns): (String, f64)| match shared.contains(&name) {
+        true => (format!("{of}{name}"), ns),
+        false => (name, ns),
+    };
+    let operations = operations.into_iter().map(|part| full(KIND, part));
+    let layers = layers.map(|part| full(LAYER, part));
+    let mut parts: Vec<(String, f64)> = operations.chain(layers).collect();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     parts.truncate(PARTS);
     let mut dearest: Vec<String> = (parts.iter())

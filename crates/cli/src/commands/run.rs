@@ -59,6 +59,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SPEC.yaml", conflicts_with = "timing_only")]
     iospec: Option<PathBuf>,
     /// Write each output to NAME.npy in this directory.
+    ///
+    /// A character of the name other than a letter, a digit, `.`, `_` or `-` becomes `_`.
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
     /// Write what a task wrote to TASK.npy. Repeatable.
@@ -69,7 +71,8 @@ pub(crate) struct Arguments {
     /// Compare with expected arrays, or with planned times.
     ///
     /// A directory or one FILE.npy is compared with the outputs. In a directory, the file of an output is `NAME.npy`, `output_NAME.npy` or `output_N.npy`,
-    /// where N counts the outputs from 0; the first of these that exists counts. A model's name of an output serves as its own. The text of a trace (gemini), the compiler's schedule trace in JSON
+    /// where N counts the outputs from 0, in the order of `info`; the first of these that exists counts. In NAME, a character other than a letter, a
+    /// digit, `.`, `_` or `-` may stand as `_`. A model's name of an output serves as its own. The text of a trace (gemini), the compiler's schedule trace in JSON
     /// (npu) or the JSON of neuron-profile and neuron-explorer (neuron) is compared with the times. A schedule trace also names the tasks, as --names
     /// does.
     #[arg(long, value_name = "DIR|FILE.npy|TRACE")]
@@ -116,7 +119,8 @@ pub(crate) struct Arguments {
     /// Task order: `timed`, `random:SEED`, or `late:TASK`.
     ///
     /// `timed` follows the simulated times; `random` picks any order that the program allows; `late` runs one task as late as the waits let it,
-    /// which shows a race of it: with --no-verify, give the one task of the race, then the other. Parts of a DMA transfer are not run apart. A verified program gives the same outputs in all
+    /// which shows a race of it: with --no-verify, give the one task of the race, then the other, with --fill 255. Compare with the outputs of the
+    /// timed order, `--compare DIR --tolerance 0%`: a race may change bits only. Parts of a DMA transfer are not run apart. A verified program gives the same outputs in all
     /// orders.
     #[arg(long, value_name = ORDERS, default_value = "timed", conflicts_with = "timing_only")]
     order: Asked,
@@ -126,6 +130,12 @@ pub(crate) struct Arguments {
     /// latency=2ms,peak.cmx=95%
     #[arg(long = "budget", value_name = "QUANTITY=LIMIT", value_parser = Budget::parse)]
     budgets: Vec<Vec<Budget>>,
+    /// Fill memory with this byte before the run.
+    ///
+    /// What a chip's memory holds before a program writes it is anything. Here it is 0, which can hide that a task reads it; with 255, numbers in
+    /// floating point that nothing has written are NaN. The outputs of a verified program do not depend on it.
+    #[arg(long, value_name = "BYTE", default_value_t = 0, conflicts_with_all = ["timing_only", "calibrate"])]
+    fill: u8,
     #[command(flatten)]
     changes: Changes,
     #[command(flatten)]
@@ -152,7 +162,7 @@ Examples:
   chipless run model.blob --timing-only --budget latency=2ms   for CI: exit 1 if it takes more
   chipless run model.neff --input x=x.npy --compare expected   do outputs agree, and where not
   chipless run model.blob --order random:7   another order, the same outputs
-  chipless run model.neff --no-verify --order late:dve[1]   does the race show?
+  chipless run model.neff --no-verify --order 'late:dve[1]' --fill 255   does the race show?
   chipless run plan.json --iospec iospec.yaml --input x=steps.npy
   chipless run model.pt --calibrate steps.json   what is clipped, and where
 
@@ -419,10 +429,17 @@ impl<'p> Session<'_, 'p> {
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
         let mut storage =
             Storage::new(&self.program.buffers, &self.options.limits).map_err(chipless::no_room)?;
+        if self.arguments.fill != 0 {
+            storage.fill_undefined(&self.program.buffers, self.arguments.fill);
+        }
         let contract = match &self.arguments.iospec {
             Some(path) => {
                 let document = super::contract::open(path, RuleSet::Spec)?;
                 if !contract::is_plain(&document) {
+                    if self.arguments.fill != 0 {
+                        let text = "expected a program that runs as one: under this IOSpec it is called sequence by sequence";
+                        return Err(Failure::misuse("--fill", text));
+                    }
                     return self.execute_driven(path, &document, given);
                 }
                 Some(Contract::of(path, document, self.program)?)
@@ -655,13 +672,17 @@ impl<'p> Session<'_, 'p> {
             ("--compare", self.arguments.compare.is_some()),
             ("--find-nan", self.arguments.find_nan),
         ];
-        match asked.iter().find(|(_, asked)| *asked) {
-            None => Ok(()),
-            Some((option, _)) => Err(Failure::misuse(
-                option,
-                "expected a run of one step, found one of several; give rows of one step to see what a task leaves",
-            )),
-        }
+        let Some((option, _)) = asked.iter().find(|(_, asked)| *asked) else {
+            return Ok(());
+        };
+        let instead = match *option {
+            "--compare" => {
+                ". To compare all steps, write their inputs and `outputs` to a file: --calibrate STEPS.json"
+            }
+            _ => ". Pass inputs of one step",
+        };
+        let text = format!("expected a run of one step, found one of several{instead}");
+        Err(Failure::misuse(option, text))
     }
 
     fn tasks_to_dump(&self) -> Result<Vec<TaskId>, Failure> {

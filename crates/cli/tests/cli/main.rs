@@ -11,6 +11,7 @@ mod editor;
 #[cfg(unix)]
 mod faults;
 mod findings;
+mod front_ends;
 mod gates;
 mod house;
 mod machines;
@@ -23,3 +24,4 @@ mod small;
 mod support;
 mod targets;
 mod time;
+mod undefined;

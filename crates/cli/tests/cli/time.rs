@@ -226,12 +226,12 @@ fn a_program_is_timed_as_if_it_were_compiled_otherwise() {
     let four = "fixtures/npu/chain_tiles4/program.blob";
     let run_as = timed(four, &["tiles=4", "tiles=2", "precision=int8", "tiles=4"]);
     let rows = run_as["what_if"].as_array().unwrap();
-    // The fastest first, each once.
+    // The fastest first, each once; behind them what chips were measured not to bear out.
     let changes: Vec<&Value> = rows.iter().map(|row| &row["change"]).collect();
-    assert_eq!(changes, ["precision=int8", "tiles=4", "tiles=2"]);
+    assert_eq!(changes, ["tiles=4", "tiles=2", "precision=int8"]);
     let speedup = |n: usize| rows[n]["speedup"].as_f64().unwrap();
-    assert!(speedup(0) > 1.0 && (speedup(1) - 1.0).abs() < 1e-9 && speedup(2) < 1.0);
-    let how = rows[0]["how"].as_str().unwrap();
+    assert!(speedup(2) > 1.0 && (speedup(0) - 1.0).abs() < 1e-9 && speedup(1) < 1.0);
+    let how = rows[2]["how"].as_str().unwrap();
     assert!(how.contains("measured no faster"), "{how}");
     let both = timed(
         four,
@@ -241,15 +241,15 @@ fn a_program_is_timed_as_if_it_were_compiled_otherwise() {
     let names: Vec<&Value> = changes.iter().map(|row| &row["change"]).collect();
     assert_eq!(
         names,
-        ["precision=int8", "precision=int8, tiles=2", "tiles=2"]
+        ["tiles=2", "precision=int8", "precision=int8, tiles=2"]
     );
     let speedups = changes.iter().map(|row| row["speedup"].as_f64().unwrap());
     let speedups: Vec<f64> = speedups.collect();
     assert!(
-        speedups[0] > speedups[1] && speedups[1] > speedups[2],
+        speedups[1] > speedups[2] && speedups[2] > speedups[0],
         "{speedups:?}"
     );
-    let how = changes[1]["how"].as_str().unwrap();
+    let how = changes[2]["how"].as_str().unwrap();
     assert!(
         how.contains("nncf.quantize") && how.ends_with("NPU_TILES=2"),
         "{how}"

@@ -6,9 +6,10 @@
 
 use super::Row;
 use crate::extents::Extents;
-use chipless_model::{Direction, IndexVec, Program, Role, TaskId};
+use chipless_model::{BufferId, Direction, IndexVec, Program, Role, TaskId};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::ops::Range;
 
 /// How the layer of a task is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
@@ -40,21 +41,28 @@ impl Layers {
                 named.then_some((task, LayerSource::Label))
             })
             .collect();
+        if layers.iter().all(Option::is_some) {
+            return Layers(layers);
+        }
+        let touches = Touches::of(program, rows);
         // From the end: the layer that reads each byte next. From the start: the layer that wrote it last.
+        let numbered = rows.iter().enumerate();
         pass(
-            program,
-            rows.iter().rev(),
+            &touches,
+            numbered.clone().rev(),
             &mut layers,
             Direction::Write,
             LayerSource::Reader,
         );
-        pass(
-            program,
-            rows.iter(),
-            &mut layers,
-            Direction::Read,
-            LayerSource::Writer,
-        );
+        if layers.iter().any(Option::is_none) {
+            pass(
+                &touches,
+                numbered,
+                &mut layers,
+                Direction::Read,
+                LayerSource::Writer,
+            );
+        }
         Layers(layers)
     }
 
@@ -69,55 +77,105 @@ impl Layers {
     }
 }
 
+/// A range that a row touches.
+struct Touch {
+    buffer: BufferId,
+    extent: Range<u64>,
+    direction: Direction,
+}
+
+/// What each row touches, in the order of its accesses; ranges that continue one another are one. A row that writes what the program measures of
+/// itself has none.
+struct Touches {
+    of: Vec<Touch>,
+    /// Behind the last of each row.
+    ends: Vec<usize>,
+    buffers: usize,
+}
+
+impl Touches {
+    fn of(program: &Program<'_>, rows: &[Row]) -> Touches {
+        let mut of: Vec<Touch> = Vec::new();
+        let mut ends = Vec::with_capacity(rows.len());
+        for row in rows {
+            let first = of.len();
+            let mut is_profile = false;
+            program
+                .kernel(row.task)
+                .swizzled_accesses(&mut |access, swizzle| {
+                    let buffer = &program.buffers[access.buffer];
+                    let direction = access.direction;
+                    is_profile |= direction == Direction::Write && buffer.role == Role::Profile;
+                    let within = access.pattern.inside(buffer.size);
+                    if within.is_empty() {
+                        return;
+                    }
+                    let mut extent = swizzle.rows(within.start, within.end - within.start);
+                    extent.end = extent.end.min(buffer.size);
+                    match of[first..].last_mut() {
+                        Some(last)
+                            if last.buffer == access.buffer
+                                && last.direction == direction
+                                && last.extent.end == extent.start =>
+                        {
+                            last.extent.end = extent.end;
+                        }
+                        _ => of.push(Touch {
+                            buffer: access.buffer,
+                            extent,
+                            direction,
+                        }),
+                    }
+                });
+            if is_profile {
+                of.truncate(first);
+            }
+            ends.push(of.len());
+        }
+        Touches {
+            of,
+            ends,
+            buffers: program.buffers.len(),
+        }
+    }
+
+    fn row(&self, number: usize) -> &[Touch] {
+        let before = number.checked_sub(1);
+        let first = before.map_or(0, |before| self.ends[before]);
+        &self.of[first..self.ends[number]]
+    }
+}
+
 /// Gives tasks without a layer that of the task that they meet at the other end of their bytes: of what they write the next reader, where the
 /// rows come from the end; of what they read the last writer.
 fn pass<'r>(
-    program: &Program<'_>,
-    rows: impl Iterator<Item = &'r Row>,
+    touches: &Touches,
+    rows: impl Iterator<Item = (usize, &'r Row)>,
     layers: &mut IndexVec<TaskId, Option<(TaskId, LayerSource)>>,
     own: Direction,
     source: LayerSource,
 ) {
-    let mut met: IndexVec<_, Extents<Option<TaskId>>> =
-        program.buffers.iter().map(|_| Extents::default()).collect();
-    for row in rows {
-        let (mut mine, mut others) = (Vec::new(), Vec::new());
-        let mut is_profile = false;
-        program.kernel(row.task).accesses(&mut |access| {
-            let buffer = &program.buffers[access.buffer];
-            is_profile |= access.direction == Direction::Write && buffer.role == Role::Profile;
-            let extent = access.pattern.inside(buffer.size);
-            if extent.is_empty() {
-                return;
-            }
-            let side = if access.direction == own {
-                &mut mine
-            } else {
-                &mut others
-            };
-            side.push((access.buffer, extent));
-        });
-        if is_profile {
-            continue;
-        }
+    let mut met: IndexVec<BufferId, Extents<Option<TaskId>>> =
+        (0..touches.buffers).map(|_| Extents::default()).collect();
+    for (number, row) in rows {
+        let touches = touches.row(number);
+        let mine = || touches.iter().filter(|touch| touch.direction == own);
         if layers[row.task].is_none() {
-            let found = mine.iter().find_map(|(buffer, extent)| {
-                let mut cells = met[*buffer].meeting(extent.clone());
+            let found = mine().find_map(|touch| {
+                let mut cells = met[touch.buffer].meeting(touch.extent.clone());
                 cells.find_map(|(_, layer)| *layer)
             });
             layers[row.task] = found.map(|layer| (layer, source));
         }
         // Going back, a write hides later readers; going forward, it makes the writer known.
         let layer = layers[row.task].map(|(layer, _)| layer);
-        let (hidden, shown) = match own {
-            Direction::Write => (mine, others),
-            Direction::Read => (Vec::new(), others),
-        };
-        for (buffer, extent) in hidden {
-            met[buffer].put(extent, None, |_, _| {});
+        if own == Direction::Write {
+            for touch in mine() {
+                met[touch.buffer].put(touch.extent.clone(), None, |_, _| {});
+            }
         }
-        for (buffer, extent) in shown {
-            met[buffer].put(extent, layer, |_, _| {});
+        for touch in touches.iter().filter(|touch| touch.direction != own) {
+            met[touch.buffer].put(touch.extent.clone(), layer, |_, _| {});
         }
     }
 }

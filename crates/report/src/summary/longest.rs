@@ -117,7 +117,8 @@ impl<'r> Run<'r, '_> {
         let marks: Vec<String> = longest.iter().map(Alike::mark).collect();
         let counted = longest.iter().zip(&marks).find(|(_, mark)| mark.len() > 1);
         let counted = counted.map(|(alike, mark)| {
-            format!("; {mark}: {} of these {} are", alike.critical, alike.number)
+            let (critical, number) = (alike.critical, alike.number);
+            format!("; {}: {critical} of the row's {number} tasks", mark.trim())
         });
         let note = format!(
             "estimated; * is on the critical path{}",
@@ -308,7 +309,7 @@ impl<'r> Run<'r, '_> {
                 (0 | 1, _) => used,
                 (times, 1) => format!("  {times} times, longest {}{used}", w.longest),
                 (times, units) => format!(
-                    "  {times} times in {units} units, longest {}{used}",
+                    "  {times} waits of {units} units, longest {}{used}",
                     w.longest
                 ),
             };

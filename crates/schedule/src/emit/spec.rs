@@ -192,7 +192,7 @@ impl<'e> Emitter<'e> {
     }
 
     /// What Chipless' replay says of a schedule.
-    fn replay(&self, schedule: &Schedule) -> Result<Figures, Unwritten> {
+    pub(super) fn replay(&self, schedule: &Schedule) -> Result<Figures, Unwritten> {
         let unsupported = |text: String| {
             Unwritten::Unsupported(format!("its schedule cannot be replayed: {text}"))
         };

@@ -13,6 +13,7 @@ use chipless_model::ElementType;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 /// A network with its arrays, as `chipless run` reads both.
@@ -623,9 +624,13 @@ impl Writer<'_> {
     }
 }
 
-/// A file name.
+/// Characters of a name, at most: file systems allow 255 bytes, and the role of an array follows.
+const LONGEST_NAME: usize = 120;
+
+/// A file name. Of a long name its start and a number that the rest decides.
 pub(super) fn plain(name: &str) -> String {
-    name.chars()
+    let plain: String = name
+        .chars()
         .map(|c| {
             if c.is_ascii_alphanumeric() || "._-".contains(c) {
                 c
@@ -633,5 +638,11 @@ pub(super) fn plain(name: &str) -> String {
                 '_'
             }
         })
-        .collect()
+        .collect();
+    if plain.len() <= LONGEST_NAME {
+        return plain;
+    }
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    format!("{}_{:016x}", &plain[..LONGEST_NAME - 17], hasher.finish())
 }

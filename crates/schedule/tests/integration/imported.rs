@@ -364,3 +364,40 @@ fn the_page_of_operators_lists_each() {
         assert!(page.contains(operator), "{operator}");
     }
 }
+
+/// What half precision has no number for is told of; a name too long for a file is cut, and names that begin alike stay apart.
+#[test]
+fn constants_that_vanish_and_long_names_are_seen_before_a_search() {
+    let mut graph = Graph::default();
+    graph.input([8, 4, 4]);
+    let weights = graph.random(&mut Rng::with_seed(1), &[8, 8, 1, 1]);
+    let long = "layer/".repeat(60);
+    let first = format!("{long}first");
+    graph.add(&Node::new("Conv", &first, &["input", &weights]));
+    let second = format!("{long}second");
+    graph.add(&Node::new("Conv", &second, &[&first, &weights]));
+    let tiny = graph.floats(&[1], &[1e-10]);
+    let small = graph.floats(&[1], &[1e-7]);
+    graph.add(&Node::new("Mul", "power", &[&second, &second]));
+    graph.add(&Node::new("Add", "tiny", &["power", &tiny]));
+    graph.add(&Node::new("Add", "small", &["power", &small]));
+    graph.add(&Node::new("Log", "one", &["tiny"]));
+    graph.add(&Node::new("Log", "other", &["small"]));
+    graph.output("one");
+    graph.output("other");
+    let front = read(&graph.bytes(), &Shapes::new(), &|_| None).unwrap();
+    let vanishing: Vec<&str> = front.vanishing().iter().map(|(layer, _)| *layer).collect();
+    assert_eq!(vanishing, ["tiny"]);
+
+    let written = Written::of(&front, 1, true).unwrap();
+    let arrays = written.arrays().unwrap();
+    let mut names: Vec<&str> = arrays.iter().map(|(name, _)| &**name).collect();
+    assert!(names.iter().all(|name| name.len() <= 160), "{names:?}");
+    names.dedup();
+    assert_eq!(names.len(), arrays.len());
+    assert_eq!(
+        written.numbers().unwrap().len(),
+        arrays.len().min(2),
+        "{names:?}"
+    );
+}

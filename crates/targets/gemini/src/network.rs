@@ -151,6 +151,15 @@ impl Network {
         (step.is_finite() && zero.is_finite()).then_some(Scale { step, zero })
     }
 
+    /// Which of the network's outputs a result is, counted from 1.
+    pub(crate) fn output_number(&self, name: &str) -> Option<u64> {
+        let readers = &self.layers.get(name)?.next_layer;
+        let mut numbers = readers
+            .iter()
+            .filter_map(|reader| reader.strip_prefix("output")?.parse().ok());
+        numbers.next()
+    }
+
     /// How the model has what an input of the network or the result of a layer is, where the file says it.
     pub fn declared(&self, name: &str) -> Option<Declared> {
         let declared = self.layers.get(name)?.other.get("declared")?;

@@ -509,14 +509,20 @@ fn network(arguments: &Arguments, batch: i64) -> Result<Network, Failure> {
     let beside = |name: &str| beside(path, name);
     let network = reading.read(&bytes, &beside).map_err(|error| {
         match chipless::kind_of(&path.to_string_lossy(), &bytes) {
-            Some(found) => wrong(&format_args!(
+            Some(found) if !reading::is_front_end(&bytes) => wrong(&format_args!(
                 "expected an ONNX model or a front-end file (JSON), found {found}"
             )),
-            None => wrong(&error),
+            _ => wrong(&error),
         }
     })?;
     if let Some(note) = &network.note {
         terminal::complain(&format!("{}: note: {note}\n", path.display()));
+    }
+    for (layer, constant) in network.front.vanishing() {
+        terminal::complain(&format!(
+            "{}: warning: layer `{layer}` adds {constant:e}, which is 0 in fp16: what takes a logarithm of its results or divides by them may become infinite, with quiet inputs if not with random ones. Compare on real data (--input)\n",
+            path.display()
+        ));
     }
     if let Some(why) = &network.repeated {
         terminal::complain(&format!(

@@ -23,11 +23,18 @@ fn references<'p>(
             .iter()
             .enumerate()
             .map(|(number, port)| {
-                let mut files = vec![
+                // A file system may allow what Chipless does not write.
+                let exact = |name: &str| {
+                    let is_file = !name.contains(['/', '\\']);
+                    is_file.then(|| path.join(format!("{name}.npy")))
+                };
+                let mut files: Vec<PathBuf> = exact(&port.name).into_iter().collect();
+                files.extend([
                     plain.npy(path, &port.name),
                     prefixed.npy(path, &format!("output_{}", port.name)),
-                ];
+                ]);
                 if let Some(alias) = &port.alias {
+                    files.extend(exact(alias));
                     files.push(plain.npy(path, alias));
                     files.push(prefixed.npy(path, &format!("output_{alias}")));
                 }
@@ -44,7 +51,8 @@ fn references<'p>(
         if found.is_empty() {
             let files = named.iter().flat_map(|(_, files)| files);
             let files = files.filter_map(|file| file.file_name());
-            let files: Vec<_> = files.map(OsStr::to_string_lossy).collect();
+            let mut files: Vec<_> = files.map(OsStr::to_string_lossy).collect();
+            files.dedup();
             let text = format!("expected {}, found none", files.join(" or "));
             return Err(Failure::unreadable(path.display(), text));
         }

@@ -382,6 +382,11 @@ pub(super) fn check_workload(
     }
 }
 
+/// The dimensions along which windows move.
+const ROWS_AND_COLUMNS: [usize; 2] = [2, 3];
+/// The last rows or columns of a box, at most, that readers skip whose stride is longer than their window.
+const SKIPPED: u32 = 3;
+
 /// What the workload makes has its space, and all of it goes somewhere.
 fn results(lint: Lint<'_>, core: &Core, workload: &Workload, findings: &mut Findings) {
     for piece in &workload.ofmaps {
@@ -412,7 +417,14 @@ fn results(lint: Lint<'_>, core: &Core, workload: &Workload, findings: &mut Find
     }
     let pieces = workload.ofmaps.iter();
     let made: Vec<Bounds> = pieces.map(|o| lint.frames.piece(workload, o)).collect();
-    if let Some(hole) = cover::hole(&workload.bounds, &made) {
+    let mut whole = workload.bounds;
+    for d in ROWS_AND_COLUMNS {
+        let end = made.iter().map(|part| part.upper[d]).max();
+        if let Some(end) = end.filter(|end| whole.upper[d].saturating_sub(*end) <= SKIPPED) {
+            whole.upper[d] = whole.upper[d].min(end);
+        }
+    }
+    if let Some(hole) = cover::hole(&whole, &made) {
         findings.report(&rules::UNUSED, workload.at, || {
             format!(
                 "expected pieces that make up {}, found none for {hole}",

@@ -139,6 +139,7 @@ impl Maps<'_> {
         builder: &mut Builder<'_>,
     ) -> Vec<String> {
         let mut notes = Vec::new();
+        let mut made: Vec<(u64, Port)> = Vec::new();
         let outputs = Outputs::of(schedule, self.network);
         for name in self.order.clone() {
             let text = schedule.name(name).to_owned();
@@ -179,6 +180,9 @@ impl Maps<'_> {
                 .network
                 .filter(|_| is_integer)
                 .and_then(|network| network.scale(&text));
+            let number = self
+                .network
+                .and_then(|network| network.output_number(&text));
             let mut port = Port {
                 name: text,
                 alias: None,
@@ -193,10 +197,14 @@ impl Maps<'_> {
             }
             match role {
                 Role::Input => builder.program.interface.inputs.push(port),
-                Role::Output => builder.program.interface.outputs.push(port),
+                Role::Output => made.push((number.unwrap_or(0), port)),
                 _ => {}
             }
         }
+        // In the network's order, behind what is none of its outputs and comes in the order of first use.
+        made.sort_by_key(|(number, _)| *number);
+        let made = made.into_iter().map(|(_, port)| port);
+        builder.program.interface.outputs.extend(made);
         notes.extend(self.between(builder));
         notes
     }

@@ -311,7 +311,7 @@ extern const bool model_has_program;
     if (argc > 1) {
         errno = 0;
         rounds = strtoul(argv[1], &end, 10);
-        if (errno != 0 || end == argv[1] || *end != '\\0') {
+        if (errno != 0 || argv[1][0] == '-' || end == argv[1] || *end != '\\0') {
             fprintf(stderr, \"usage: %s ROUNDS\\n\", argv[0]);
             return 2;
         }

@@ -90,7 +90,7 @@ const MOST_NAMED: usize = 8;
 /// Names the layers that lose resolution.
 fn warn(path: &Path, front: &Front, layers: &[Loss]) {
     let advice = if front.bits() == 16 {
-        "Rescale the network so that its numbers lie between 6e-5 and 65504 in magnitude"
+        "Its numbers, or those of a layer before it, lie outside of what fp16 has: 6e-5 to 65504 in magnitude. Rescale the network where its range allows that"
     } else if front.is_quantised {
         "Check the scales of the QuantizeLinear behind it, and the range of the inputs"
     } else if front.is_calibrated {

@@ -1,7 +1,7 @@
 //! The search: the schedule that it writes, and what the replay or the model says of it.
 
 use super::compared::compared;
-use super::told::Told;
+use super::told::{self, Told};
 use super::{Arguments, interrupted, refused, short};
 use crate::failure::Failure;
 use crate::files;
@@ -70,6 +70,8 @@ impl Job<'_> {
         let worked = began.elapsed();
         (found.tree, found.cost) = (best.tree, best.cost);
         files::write(self.output, &[best.text.as_bytes()])?;
+        let stated = emit::stated_cycles(lowered, machine, &best.text).map_err(short)?;
+        told::shorter_in_file(arguments, machine, best.replay.1, stated);
         let segments = match arguments.report {
             Some(_) => emit::segment_times(lowered, (network, machine), &found.tree, &best.text)
                 .map_err(short)?,

@@ -125,6 +125,21 @@ pub(super) fn few_trees(arguments: &Arguments, found: &Found, layers: usize, wor
     }
 }
 
+/// Warns of a file that says less than the machine takes.
+pub(super) fn shorter_in_file(arguments: &Arguments, machine: &Machine, taken: i64, stated: i64) {
+    if taken == stated {
+        return;
+    }
+    let time = |cycles: i64| Time::from_ns(cycles as f64 / machine.clock * 1e9);
+    terminal::complain(&format!(
+        "{}: warning: on this machine the schedule takes {}, but `run` and --report say {}: for some layers the format allows no times as long as those of this \
+         machine (gemini-layer-time), and the file has the longest that it allows\n",
+        arguments.network.display(),
+        time(taken),
+        time(stated),
+    ));
+}
+
 /// The files that were written, and how to run them.
 pub(super) fn next(
     arguments: &Arguments,

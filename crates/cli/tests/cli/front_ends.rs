@@ -1,0 +1,101 @@
+//! Networks in the front end's own form, and names that are of layers and of kinds of tasks.
+
+use crate::support::{done, json_of, root, run};
+use std::fs;
+
+const SCHEDULE: [&str; 6] = ["--machine", "mesh2x2", "--trees", "50", "--seed", "1"];
+
+/// The layers of a file may stand in any order: those of this fixture stand in that of their names.
+#[test]
+fn the_layers_of_a_front_end_file_have_any_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let network = "fixtures/gemini/four_cores/network.json";
+    let output = path("s.json");
+    let (code, _, err) = run(&[&["schedule", network, "-o", &output][..], &SCHEDULE].concat());
+    assert_eq!(code, 0, "{err}");
+    done(&["check", &output, "--network", network]);
+
+    let text = fs::read_to_string(root().join(network)).unwrap();
+    let round = text.replace(
+        "\"previous_layer\":[\"input1\"",
+        "\"previous_layer\":[\"Conv_last\"",
+    );
+    assert_ne!(text, round);
+    fs::write(path("round.json"), round).unwrap();
+    let (code, _, err) = run(&[
+        &["schedule", &path("round.json"), "-o", &output][..],
+        &SCHEDULE,
+    ]
+    .concat());
+    assert!(
+        code == 2 && err.contains("reads what depends on its own result"),
+        "{err}"
+    );
+}
+
+/// A file in half precision is a front-end file, though it is not scheduled again.
+#[test]
+fn a_front_end_file_is_told_from_a_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (output, network) = (path("s.json"), path("n.json"));
+    let onnx = [
+        "schedule",
+        "fixtures/schedule/small.onnx",
+        "--precision",
+        "fp16",
+        "--no-compare",
+        "-o",
+        &output,
+        "--network-out",
+        &network,
+    ];
+    done(&[&onnx[..], &SCHEDULE].concat());
+    let (code, _, err) = run(&[&["schedule", &network, "-o", &output][..], &SCHEDULE].concat());
+    assert!(!err.contains("compiled program"), "{err}");
+    assert!(code == 0 || err.contains("not supported"), "{code} {err}");
+    let (code, _, err) = run(&[
+        &["schedule", &network, "-o", &output, "--precision", "fp16"][..],
+        &SCHEDULE,
+    ]
+    .concat());
+    assert!(
+        code == 2 && err.contains("says the types of its layers"),
+        "{err}"
+    );
+}
+
+/// A layer that is called as what transfers carry.
+#[test]
+fn a_layer_and_a_kind_of_task_of_one_name_are_told_apart() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("s.json");
+    let text = fs::read_to_string(root().join("fixtures/schedule/small.schedule.json")).unwrap();
+    fs::write(&file, text.replace("\"stem\"", "\"weights\"")).unwrap();
+    let file = file.display().to_string();
+    let machine = "fixtures/schedule/mesh2x2.json";
+    let timed = ["run", &file, "--timing-only", "--machine", machine];
+    let (code, _, err) = run(&[&timed[..], &["--what-if", "without=weights"]].concat());
+    assert!(
+        code == 2 && err.contains("expected without=layer:weights or without=kind:weights"),
+        "{err}"
+    );
+    let latency = |change: &str| {
+        let report = json_of(&[&timed[..], &["--json", "--what-if", change]].concat());
+        report["what_if"][0]["latency_ns"].as_f64().unwrap()
+    };
+    let (layer, kind) = (
+        latency("without=layer:weights"),
+        latency("without=kind:weights"),
+    );
+    assert!(layer != kind, "{layer} {kind}");
+    assert_eq!(latency("without=kind:wei*"), kind);
+    let ranked = json_of(&[&timed[..], &["--json", "--rank"]].concat());
+    let changes = ranked["what_if"].as_array().unwrap();
+    let changes: Vec<&str> = (changes.iter())
+        .map(|change| change["change"].as_str().unwrap())
+        .collect();
+    assert!(changes.contains(&"without=layer:weights"), "{changes:?}");
+    assert!(!changes.contains(&"without=weights"), "{changes:?}");
+}
