@@ -210,7 +210,7 @@ impl Shown {
         let timeline = outcome.timeline;
         let mut notes = lowered.notes.clone();
         let ranking = if program.tasks.len() <= RANKED {
-            retime::rank(opened, options, timeline.end)
+            retime::rank(opened, options, (program, timeline.end))
         } else {
             notes.push(format!(
                 "machine parameters are not ranked here, as the program has more than {RANKED} tasks: `chipless run {} --timing-only --rank` ranks them",

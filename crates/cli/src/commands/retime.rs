@@ -292,9 +292,9 @@ impl Changes {
         &self,
         opened: &Opened,
         options: &Options,
-        base: Time,
+        (program, base): (&Program<'_>, Time),
     ) -> Option<Vec<Ranked>> {
-        self.rank.then(|| rank(opened, options, base))
+        self.rank.then(|| rank(opened, options, (program, base)))
     }
 }
 
@@ -336,7 +336,11 @@ fn dearest(program: &Program<'_>, attribution: &Attribution, end: Time) -> Vec<S
 }
 
 /// Runs with each figure of the machine twice as good, the best first. Figures that cannot be are left out.
-pub(super) fn rank(opened: &Opened, options: &Options, base: Time) -> Vec<Ranked> {
+pub(super) fn rank(
+    opened: &Opened,
+    options: &Options,
+    (program, base): (&Program<'_>, Time),
+) -> Vec<Ranked> {
     let machines = opened.target().and_then(chipless::target);
     let machine = machines.and_then(|target| target.machines().first());
     let figures = machine.map_or_else(Vec::new, |(_, text)| chipless::figures(text));
@@ -344,8 +348,13 @@ pub(super) fn rank(opened: &Opened, options: &Options, base: Time) -> Vec<Ranked
         .par_iter()
         .filter_map(|figure| {
             let change = figure.better?.twice();
-            let latency = latency(opened, options, &format!("{}={change}", figure.key));
-            let latency = latency.ok().flatten()?;
+            // Where the program says what its times rest on, nothing else changes them.
+            let takes_part = program.figures.is_empty() || program.figures.contains(&figure.key);
+            let latency = if takes_part {
+                latency(opened, options, &format!("{}={change}", figure.key)).ok()??
+            } else {
+                base
+            };
             Some(Ranked {
                 figure: figure.key.clone(),
                 change: change.to_owned(),

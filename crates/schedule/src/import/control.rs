@@ -6,10 +6,17 @@ use super::node::Node;
 use super::value::Value;
 use crate::onnx::constant::Externals;
 use crate::onnx::proto;
+use std::fmt::Write;
+
+/// Why a branch or a loop has no schedule, and what to do.
+const DEPENDS: &str = "its condition depends on what goes into the network, so that nobody knows beforehand what is computed. Schedule the part of the model before it: onnx.utils.extract_model cuts it out";
 
 impl<'g> Reader<'g> {
     /// The branch that a known condition takes.
     pub(super) fn branch(&mut self, node: &Node<'g>) -> Result<Vec<Value>, String> {
+        if let Some(Value::Tensor(_)) = node.optional(0) {
+            return Err(DEPENDS.to_owned());
+        }
         let condition = node.constant(0)?.and_then(Array::single);
         let condition = condition.ok_or("its condition is missing")?;
         let name = if condition == 0.0 {
@@ -24,7 +31,11 @@ impl<'g> Reader<'g> {
     fn inlined(&mut self, graph: &'g proto::Graph) -> Result<Vec<Value>, String> {
         let outer = self.builder.node.clone();
         self.initialisers(graph, &mut Externals::default(), &|_| None)?;
+        let before = self.refused.len();
         self.walk(graph);
+        for line in &mut self.refused[before..] {
+            let _ = write!(line, " (inside of `{outer}`)");
+        }
         self.builder.node = outer;
         let output = |output: &'g proto::ValueInfo| {
             let name = output.name.as_deref().unwrap_or_default();
@@ -71,7 +82,7 @@ impl<'g> Reader<'g> {
             let mut results = self.inlined(body)?.into_iter();
             goes_on = match results.next() {
                 Some(Value::Array(on)) => on.single().is_some_and(|on| on != 0.0),
-                _ => return Err("its condition depends on what goes into the network".to_owned()),
+                _ => return Err(DEPENDS.to_owned()),
             };
             carried = results.by_ref().take(count).collect();
             for (all, value) in scans.iter_mut().zip(results) {

@@ -133,7 +133,7 @@ impl<'p> Session<'_, 'p> {
         let (changes, base) = (&self.arguments.changes, timeline.end);
         let timed = (self.program, self.attribution(timeline), base);
         let what_if = changes.what_if(self.opened, self.options, timed)?;
-        let ranking = changes.ranking(self.opened, self.options, base);
+        let ranking = changes.ranking(self.opened, self.options, (self.program, base));
         let faster = ranking.as_ref().and_then(|rows| {
             // A faster clock makes everything faster, and so says nothing of what limits the run.
             let limits = rows.iter().filter(|row| !row.figure.starts_with("clock"));
