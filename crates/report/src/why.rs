@@ -289,7 +289,7 @@ pub fn layers<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Vec<La
 type Operations<'k> = FxHashMap<(QueueId, Cow<'k, str>, Option<Carries>), (usize, Time)>;
 
 /// The same in all queues together.
-type AllOperations<'o> = FxHashMap<(&'o str, Option<Carries>), (usize, Time)>;
+type AllOperations<'k> = FxHashMap<(Cow<'k, str>, Option<Carries>), (usize, Time)>;
 
 /// The critical path, by name and by queue.
 pub fn critical<'r>(
@@ -298,16 +298,19 @@ pub fn critical<'r>(
     end: Time,
 ) -> Critical<'r> {
     let mut sums: IndexVec<QueueId, Time> = program.queues.iter().map(|_| Time::ZERO).collect();
-    let mut operations = Operations::default();
+    let (mut operations, mut all) = (Operations::default(), AllOperations::default());
     let path = attribution.critical.iter();
     for row in path.filter_map(|task| attribution.row(*task)) {
         let (queue, took) = (program.tasks[row.task].queue, row.end - row.start);
         sums[queue] += took;
         let operation = program.kernel(row.task).operation();
         let carries = Carries::of(program, row.task);
-        let (tasks, time) = operations.entry((queue, operation, carries)).or_default();
-        *tasks += 1;
-        *time += took;
+        let of_all = all.entry((operation.clone(), carries)).or_default();
+        let of_queue = operations.entry((queue, operation, carries)).or_default();
+        for (tasks, time) in [of_all, of_queue] {
+            *tasks += 1;
+            *time += took;
+        }
     }
     let found = sums.iter_enumerated().filter(|(_, sum)| **sum > Time::ZERO);
     let mut by_queue: Vec<QueueTime<'r>> = found
@@ -319,14 +322,9 @@ pub fn critical<'r>(
         .collect();
     by_queue.sort_by(|a, b| b.ns.total_cmp(&a.ns));
     let by_engine = by_engine(program, &sums, end);
-    let mut all = AllOperations::default();
-    for ((_, operation, carries), (tasks, time)) in &operations {
-        let of = all.entry((&**operation, *carries)).or_default();
-        (of.0, of.1) = (of.0 + tasks, of.1 + *time);
-    }
     let by_operation = longest_first((all.into_iter()).map(
         |((operation, carries), (tasks, time))| OperationTime {
-            operation: operation.to_owned(),
+            operation: operation.into_owned(),
             carries,
             tasks,
             ns: time.ns(),

@@ -270,20 +270,25 @@ pub struct RunnerUp {
     pub replay: Option<Figures>,
 }
 
-/// The report as text.
-pub fn text(report: &Report) -> String {
+/// What was scheduled, on a line.
+fn heading(report: &Report) -> String {
     let repeated = if report.layers_repeated {
         " (layers are repeated for each image)"
     } else {
         ""
     };
-    let mut text = format!(
+    format!(
         "{}: {}, batch {}{repeated}, on {}\n",
         report.title(),
         chipless_model::count(report.layers, "layer"),
         report.batch,
         report.machine
-    );
+    )
+}
+
+/// The report as text.
+pub fn text(report: &Report) -> String {
+    let mut text = heading(report);
     let mut row = |title: &str, cycles: f64, energy_pj: Option<f64>, meaning: &str| {
         let time = Time::from_ns(cycles / report.clock_hz * 1e9).to_string();
         let energy = energy_pj.map_or_else(String::new, energy);

@@ -312,9 +312,12 @@ fn dearest(program: &Program<'_>, attribution: &Attribution, end: Time) -> Vec<S
     let shared: BTreeSet<String> = (layers.clone().map(|(layer, _)| layer))
         .filter(|layer| operations.contains_key(layer))
         .collect();
-    let full = |of: &str, (name, ns): (String, f64)| match shared.contains(&name) {
-        true => (format!("{of}{name}"), ns),
-        false => (name, ns),
+    let full = |of: &str, (name, ns): (String, f64)| {
+        if shared.contains(&name) {
+            (format!("{of}{name}"), ns)
+        } else {
+            (name, ns)
+        }
     };
     let operations = operations.into_iter().map(|part| full(KIND, part));
     let layers = layers.map(|part| full(LAYER, part));

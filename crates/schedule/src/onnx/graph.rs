@@ -158,7 +158,8 @@ impl<'g> Reader<'g> {
                 let name = node.name.clone().filter(|name| !name.is_empty());
                 let name = name.unwrap_or_else(|| format!("{kind}_{index}"));
                 let why = if is_own && import::SUPPORTED.contains(&kind) {
-                    "int8 does not have the operation; fp16 has it, at least in some forms".to_owned()
+                    "int8 does not have the operation; fp16 has it, at least in some forms"
+                        .to_owned()
                 } else if is_own {
                     "the operation is not supported".to_owned()
                 } else {

@@ -78,7 +78,10 @@ pub(super) fn may_come(driver: &Driver<'_, '_>) -> String {
     let (inputs, outputs) = driver.session.next();
     let mut said = Vec::new();
     if !inputs.is_empty() {
-        said.push(format!("write {}", inputs.iter().map(|input| names(std::slice::from_ref(input))).collect::<Vec<_>>().join(" or ")));
+        let each = inputs
+            .iter()
+            .map(|input| names(std::slice::from_ref(input)));
+        said.push(format!("write {}", each.collect::<Vec<_>>().join(" or ")));
     }
     if !outputs.is_empty() {
         said.push(format!("read (gives {})", names(&outputs)));
