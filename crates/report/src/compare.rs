@@ -31,6 +31,8 @@ pub struct Comparison {
     pub max_relative_index: Vec<u64>,
     /// What is expected at the place of the greatest difference; null where nothing differs, or that is NaN or an infinity.
     pub expected: Option<f64>,
+    /// What is found there; null where nothing differs, or that is NaN or an infinity.
+    pub found: Option<f64>,
     /// The norm of the differences as a part of the norm of the reference, over elements that are finite in both; null where that is 0.
     pub relative_error: Option<f64>,
     /// Elements that are NaN or an infinity in one of the two, and not the same in the other.
@@ -156,7 +158,7 @@ impl Comparison {
         let bytes = CHUNK * port.element.bits() as usize / 8;
         let (mut max_abs, mut place, mut differing, mut beyond, mut first) = (0.0, 0, 0, 0, 0);
         let (mut max_relative, mut relative_place, mut expected) = (0.0f64, 0, 0.0);
-        let (mut not_finite, mut largest_expected) = (0, 0.0f64);
+        let (mut not_finite, mut largest_expected, mut is) = (0, 0.0f64, 0.0);
         let mut whole = Norms::default();
         let mut slices = Slices::new(&port.shape);
         for found in found.chunks(bytes) {
@@ -188,7 +190,7 @@ impl Comparison {
                     (max_relative, relative_place) = (relative, here);
                 }
                 if difference > max_abs {
-                    (max_abs, place, expected) = (difference, here, *right);
+                    (max_abs, place, expected, is) = (difference, here, *right, left);
                 }
             }
             first += count as u64;
@@ -203,6 +205,7 @@ impl Comparison {
             max_relative: Some(max_relative).filter(|part| part.is_finite() && usual > 0.0),
             max_relative_index: index_of(relative_place, &port.shape),
             expected: Some(expected).filter(|number: &f64| differing > 0 && number.is_finite()),
+            found: Some(is).filter(|number: &f64| differing > 0 && number.is_finite()),
             relative_error: whole.relative_error(),
             not_finite,
             largest_expected,
@@ -259,7 +262,10 @@ impl Comparison {
             format!(", by {} at most{place}", percent(part))
         });
         let expected = self.expected.map_or_else(String::new, |expected| {
-            format!(", where {} is expected", number(expected))
+            let found = self.found.map_or_else(String::new, |found| {
+                format!(", and {} is found", number(found))
+            });
+            format!(", where {} is expected{found}", number(expected))
         });
         let whole = self.relative_error.filter(|_| !is_exact);
         let whole = whole.map_or_else(String::new, |error| {
@@ -275,7 +281,9 @@ impl Comparison {
             many => format!("{many} by a NaN or an infinity, the first{expected}"),
         };
         let least = LEAST_NORMAL;
-        let subnormal = if !self.agrees && self.largest_expected < least && !is_exact {
+        let is_subnormal =
+            self.largest_expected > 0.0 && self.largest_expected.max(*max_abs) < least;
+        let subnormal = if !self.agrees && is_subnormal && !is_exact {
             format!(
                 "; all expected numbers are below {}, where float16 has steps of {}",
                 number(least),

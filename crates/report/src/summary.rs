@@ -160,7 +160,7 @@ impl Run<'_, '_> {
                 let part = share(self.guessed(), timeline.end);
                 let lacks = match program.guess_lacks {
                     Time::ZERO => String::new(),
-                    more => format!(", which may take {more} more"),
+                    more => format!(", which at a byte a cycle takes {more} more"),
                 };
                 format!(
                     "; {} of the critical path is a guess{lacks} (see notes)",

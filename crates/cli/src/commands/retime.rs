@@ -149,7 +149,13 @@ fn nothing(program: &Program<'_>, attribution: &Attribution, name: &str) -> Stri
     let carried = tasks.filter_map(|task| Some(Carries::of(program, task)?.name().into()));
     let kinds: BTreeSet<String> = operations.chain(carried).map(Into::into).collect();
     let layers = why::layers(program, attribution);
-    let mut hint = suggest::hint(name, kinds.iter().map(String::as_str));
+    // The beginning of a layer's name is no mistake of spelling in a kind's.
+    let begins = layers.iter().any(|known| known.layer.starts_with(name));
+    let mut hint = if begins && !name.is_empty() {
+        format!("; did you mean \"{name}*\", all layers that begin so?")
+    } else {
+        suggest::hint(name, kinds.iter().map(String::as_str))
+    };
     if hint.is_empty() {
         hint = suggest::hint(name, layers.iter().map(|known| known.layer));
     }

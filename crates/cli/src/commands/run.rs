@@ -206,6 +206,10 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
             format_args!("no such file or directory{}", disk::beside(path)),
         ));
     }
+    if let Some(path) = trace.filter(|path| path.extension().is_some_and(|e| e == "onnx")) {
+        let text = "expected outputs (a directory or FILE.npy) or a trace, found a model. From Python, `chipless.compare` computes what a model gives with ONNX Runtime (docs/python.md)";
+        return Err(Failure::unreadable(path.display(), text));
+    }
     if let Some(path) = trace.filter(|path| compared_with(path) == ComparedWith::Trace) {
         options.set("compare", path.to_string_lossy())?;
     }

@@ -130,6 +130,11 @@ impl<'p> Session<'_, 'p> {
         let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
         let mut facts = self.document.facts(self.program, timeline)?;
         facts.extend(self.profile(timeline)?);
+        let nodes = self.nodes(timeline);
+        let has_layers = !why::layers(self.program, self.attribution(timeline)).is_empty();
+        if has_layers && nodes.is_empty() && self.options.value("model").is_some() {
+            notes.push("no layer has the name of a node of --model: is it the model that this program was compiled from?".to_owned());
+        }
         let (changes, base) = (&self.arguments.changes, timeline.end);
         let timed = (self.program, self.attribution(timeline), base);
         let what_if = changes.what_if(self.opened, self.options, timed)?;
@@ -158,7 +163,7 @@ impl<'p> Session<'_, 'p> {
             is_timed: self.order == Order::Timed,
             outputs: outcomes.written,
             attribution: Cow::Borrowed(self.attribution(timeline)),
-            nodes: self.nodes(timeline),
+            nodes,
             what_if,
             ranking,
             faster,

@@ -19,11 +19,13 @@ impl Workload {
         let (window, Axes { x, y, z }) = (self.geometry.window(), self.geometry.extent());
         let blocks = (x.div_ceil(4) * y.div_ceil(4) * z.div_ceil(16)) as f64;
         let mut taps = self.geometry.taps() as f64;
-        let mut weights = 0.0;
+        let (mut weights, mut activations) = (0.0, 0.0);
         let cost = match self.operation {
             Operation::Convolution => {
                 taps *= self.channels_read() as f64;
                 weights = taps * z as f64;
+                // However few output channels there are, and however many weights are absent, the positions are read.
+                activations = figures.activations * taps / z.div_ceil(16) as f64;
                 if !self.weights.dense {
                     taps *= figures.sparse_weights;
                 }
@@ -45,7 +47,7 @@ impl Workload {
         let read = (window.x * window.y * window.z) as f64 * input;
         let written = (x * y * z) as f64 * narrow(self.output.element_bits <= 8);
         cost.fixed
-            + blocks * (cost.tap * taps * tap + cost.block)
+            + blocks * ((cost.tap * taps * tap).max(activations * input) + cost.block)
             + cost.read * read
             + cost.written * written
             + cost.weight * weights * input
@@ -85,6 +87,9 @@ impl Workload {
         });
         if !matches!(self.operation, Operation::Elementwise { .. }) {
             keys.extend(["dpu.macs.fitted", macs(input)]);
+        }
+        if self.operation == Operation::Convolution {
+            keys.push("dpu.activations");
         }
         if is_narrow(input) || is_narrow(self.output.element_bits.into()) {
             keys.push("dpu.narrow");

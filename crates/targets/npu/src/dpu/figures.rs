@@ -25,6 +25,8 @@ pub struct DpuFigures {
     pub narrow: f64,
     /// Time of the taps of a convolution with sparse weights relative to those of a dense one.
     pub sparse_weights: f64,
+    /// What a tap of one input channel of a convolution takes at least for a block's positions, for all its output channels together.
+    pub activations: f64,
 }
 
 /// What a workload of one kind costs, in cycles of the DPU clock.
@@ -84,7 +86,7 @@ impl DpuFigures {
         ]
         .into_iter()
         .flat_map(|cost| cost.parts().map(|(_, value)| value))
-        .chain([self.narrow, self.sparse_weights])
+        .chain([self.narrow, self.sparse_weights, self.activations])
     }
 
     /// Every rate, for checks.

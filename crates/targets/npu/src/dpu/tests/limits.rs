@@ -583,6 +583,7 @@ fn started_blocks_count_whole_and_narrow_elements_half() {
     let figures = DpuFigures {
         convolution: cost,
         sparse_weights: 0.52,
+        activations: 0.0,
         ..Machine::default().dpu
     };
     let mut task = Task::new().extents([30, 7, 48], [28, 5, 64]);
