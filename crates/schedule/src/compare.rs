@@ -31,10 +31,13 @@ pub struct Comparison {
 pub struct Difference {
     /// The model's name of the output.
     pub name: String,
-    /// Cosine of the angle between both; absent where one of them is zero.
+    /// Cosine of the angle between both; absent where one of them is zero, or not finite.
     pub cosine: Option<f64>,
-    /// Norm of the difference, divided by the norm of the network's output; absent where that is zero and the difference is not.
+    /// Norm of the difference, divided by the norm of the network's output; absent where that is zero and the difference is not, and where one of them
+    /// is not finite.
     pub relative_error: Option<f64>,
+    /// Whether all numbers of the schedule's output are finite, or are not in the network's either.
+    pub is_finite: bool,
 }
 
 /// A layer that loses its numbers.
@@ -53,7 +56,7 @@ const COARSE: usize = 4;
 /// See [`COARSE`].
 const FINE: usize = 32;
 /// A share of elements beyond the range that is too large.
-const CUT_OFF: f64 = 0.01;
+pub const CUT_OFF: f64 = 0.01;
 
 /// Maps as one run left them, by the name of their layer.
 type Maps = HashMap<String, Vec<f64>>;
@@ -207,6 +210,10 @@ pub(crate) fn difference(name: &str, found: &[f64], expected: &[f64]) -> Differe
         } else {
             finite(apart / other)
         },
+        is_finite: found
+            .iter()
+            .zip(expected)
+            .all(|(own, of)| own.is_finite() || !of.is_finite()),
     }
 }
 

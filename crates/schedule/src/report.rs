@@ -368,7 +368,12 @@ pub fn text(report: &Report) -> String {
         .flat_map(|compared| &compared.outputs)
     {
         let number = |value: Option<f64>, form: &dyn Fn(f64) -> String| {
-            value.map_or_else(|| "undefined (zeros)".to_owned(), form)
+            let why = if output.is_finite {
+                "zeros"
+            } else {
+                "NaN or infinite numbers"
+            };
+            value.map_or_else(|| format!("undefined ({why})"), form)
         };
         let _ = writeln!(
             text,

@@ -512,3 +512,16 @@ fn names_of_another_compilation_are_not_used() {
     let other = json(&["run", blob, "--timing-only", "--json", "--names", &trace(1)]);
     assert_eq!(other["layers"], Value::Null);
 }
+
+/// Found by fuzzing: a compressed input whose channels are all left out.
+#[test]
+fn an_input_without_channels_is_checked_like_others() {
+    let mut bytes = fs::read(root().join("fixtures/npu/conv_c3/program.blob")).unwrap();
+    assert_eq!(bytes[0x6d86], 32);
+    bytes[0x6d86] = 131;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("program.blob");
+    fs::write(&file, bytes).unwrap();
+    let (code, out, err) = support::run(&["check", file.to_str().unwrap()]);
+    assert!(code == 1 && err.is_empty(), "{code} {out} {err}");
+}

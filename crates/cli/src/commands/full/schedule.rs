@@ -526,10 +526,9 @@ fn network(arguments: &Arguments, batch: i64) -> Result<Network, Failure> {
     }
     if let Some(why) = &network.repeated {
         terminal::complain(&format!(
-            "{}: warning: {why}. So layers are repeated for each of the {} images, and each loads its weights again: scheduling one image and running it {} times is often faster. --precision int8 has real batches where it supports the network\n",
+            "{}: warning: {why}. So layers are repeated for each of the {} images, and most load their weights again: compare the latency of an image with that of a schedule for one. --precision int8 has real batches where it supports the network\n",
             path.display(),
             network.images,
-            network.images
         ));
     }
     Ok(network)

@@ -99,6 +99,10 @@ impl Workload {
         visit: &mut dyn FnMut(u8, u64, u64),
         leave: &mut dyn FnMut(u64, u64),
     ) -> Dependence {
+        // Of what nobody executes, registers may contradict each other: an input without channels, for example.
+        if self.unsupported.is_some() {
+            return Dependence::Everything;
+        }
         let table = match self.doubtful_table(known, doubtful) {
             Ok(table) => table,
             Err(dependence) => return dependence,

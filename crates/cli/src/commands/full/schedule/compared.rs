@@ -3,7 +3,7 @@
 use super::{Arguments, Calibration, Dialect, beside, shapes};
 use crate::failure::Failure;
 use crate::{files, terminal};
-use chipless_schedule::compare::{self, Comparison, Inputs, Loss, Prepared};
+use chipless_schedule::compare::{self, CUT_OFF, Comparison, Inputs, Loss, Prepared};
 use chipless_schedule::front::Front;
 use chipless_schedule::images::of_one;
 use chipless_schedule::import::Shapes;
@@ -99,11 +99,12 @@ fn warn(path: &Path, front: &Front, layers: &[Loss]) {
         "Schedule the network with --precision fp16, or give int8 its ranges with --calibrate"
     };
     for loss in layers.iter().take(MOST_NAMED) {
-        let text = if loss.saturated > 0.0 {
+        let text = if loss.saturated >= CUT_OFF {
             let percent = loss.saturated * 100.0;
             format!("{percent:.1} % of its results are beyond the range of their type and cut off")
         } else {
-            format!("its results take {} distinct values as stored", loss.levels)
+            let values = chipless_model::count(loss.levels, "distinct value");
+            format!("its results take {values} as stored")
         };
         terminal::complain(&format!(
             "{}: warning: layer `{}` loses resolution: {text}. {advice}\n",
@@ -125,6 +126,13 @@ const FAR: f64 = 0.1;
 
 /// Names the output that is furthest from the network's, where it is far.
 fn warn_of_outputs(arguments: &Arguments, front: &Front, found: &Comparison) {
+    for output in found.outputs.iter().filter(|output| !output.is_finite) {
+        terminal::complain(&format!(
+            "{}: warning: output `{}` has NaN or infinite numbers: somewhere numbers go beyond 65504, the largest of fp16. `run --find-nan` names the first task\n",
+            arguments.network.display(),
+            output.name
+        ));
+    }
     let errors = found.outputs.iter();
     let errors = errors.filter_map(|output| Some((output, output.relative_error?)));
     let Some((output, error)) = errors.max_by(|(_, one), (_, other)| one.total_cmp(other)) else {
