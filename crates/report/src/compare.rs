@@ -536,7 +536,7 @@ mod tests {
         assert_eq!(found.index, [2, 3]);
         assert_eq!(
             found.line(),
-            "does not agree within 1 %: 1 element is beyond it; 2 of 15 differ, by 300 % at most; the largest difference is 3, where 1 is expected, at [2, 3]; 80.18 % on the whole (relative error)"
+            "does not agree within 1 %: 1 element is beyond it; 2 of 15 differ, by 300 % at most; the largest difference is 3, where 1 is expected, and -2 is found, at [2, 3]; 80.18 % on the whole (relative error)"
         );
         numbers[0] = f32::INFINITY;
         let (found, _) = compare(&numbers, usual);

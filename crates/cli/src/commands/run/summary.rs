@@ -131,8 +131,10 @@ impl<'p> Session<'_, 'p> {
         let mut facts = self.document.facts(self.program, timeline)?;
         facts.extend(self.profile(timeline)?);
         let nodes = self.nodes(timeline);
-        let has_layers = !why::layers(self.program, self.attribution(timeline)).is_empty();
-        if has_layers && nodes.is_empty() && self.options.value("model").is_some() {
+        if nodes.is_empty()
+            && self.options.value("model").is_some()
+            && !why::layers(self.program, self.attribution(timeline)).is_empty()
+        {
             notes.push("no layer has the name of a node of --model: is it the model that this program was compiled from?".to_owned());
         }
         let (changes, base) = (&self.arguments.changes, timeline.end);
