@@ -261,10 +261,10 @@ fn hint(known: &[Figure], key: &str) -> String {
         })
     };
     // An operation without figures of its own is timed by those of all others.
-    let end = key
-        .strip_prefix("shave.operations.")
-        .and_then(|rest| Some(rest.split_once('.')?.1));
-    let default = end.map(|end| format!("shave.default.{end}"));
+    let default = key.split_once(".operations.").and_then(|(section, rest)| {
+        let (_, figure) = rest.split_once('.')?;
+        Some(format!("{section}.default.{figure}"))
+    });
     if let Some(default) = default.filter(|default| known().any(|key| key == default)) {
         return format!("; an operation that has no figures of its own is timed by \"{default}\"");
     }

@@ -158,7 +158,7 @@ impl Comparison {
         let bytes = CHUNK * port.element.bits() as usize / 8;
         let (mut max_abs, mut place, mut differing, mut beyond, mut first) = (0.0, 0, 0, 0, 0);
         let (mut max_relative, mut relative_place, mut expected) = (0.0f64, 0, 0.0);
-        let (mut not_finite, mut largest_expected, mut is) = (0, 0.0f64, 0.0);
+        let (mut not_finite, mut largest_expected, mut there) = (0, 0.0f64, 0.0);
         let mut whole = Norms::default();
         let mut slices = Slices::new(&port.shape);
         for found in found.chunks(bytes) {
@@ -190,7 +190,7 @@ impl Comparison {
                     (max_relative, relative_place) = (relative, here);
                 }
                 if difference > max_abs {
-                    (max_abs, place, expected, is) = (difference, here, *right, left);
+                    (max_abs, place, expected, there) = (difference, here, *right, left);
                 }
             }
             first += count as u64;
@@ -205,7 +205,7 @@ impl Comparison {
             max_relative: Some(max_relative).filter(|part| part.is_finite() && usual > 0.0),
             max_relative_index: index_of(relative_place, &port.shape),
             expected: Some(expected).filter(|number: &f64| differing > 0 && number.is_finite()),
-            found: Some(is).filter(|number: &f64| differing > 0 && number.is_finite()),
+            found: Some(there).filter(|number: &f64| differing > 0 && number.is_finite()),
             relative_error: whole.relative_error(),
             not_finite,
             largest_expected,

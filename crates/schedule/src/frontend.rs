@@ -18,6 +18,14 @@ pub fn read(bytes: &[u8], batch: i64, _: Beside<'_>) -> Result<Front, Refused> {
     let alone = |text: String| Refused(vec![text]);
     let network = chipless_gemini::Network::read(bytes, &Limits::default())
         .map_err(|finding| alone(finding.to_string()))?;
+    let is_half = |(_, layer): (_, &IrLayer)| {
+        let types = &layer.output_dtype;
+        !types.is_empty() && types.iter().all(|of| of == "float16")
+    };
+    if network.scheduled().next().is_some() && network.scheduled().all(is_half) {
+        let text = "all its layers are float16: schedule the ONNX model, with --precision fp16";
+        return Err(alone(text.to_owned()));
+    }
     let network = network.at_batch(batch as u64);
     let mut reader = Reader::default();
     let mut refused = Vec::new();

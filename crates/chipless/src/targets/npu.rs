@@ -392,9 +392,9 @@ const MOST_NAMELESS: usize = 20;
 fn odd_elements_note(program: &Program<'_>) -> Option<String> {
     let (mut all, mut off, mut longer, mut shorter) = (0u64, 0u64, Vec::new(), 0);
     for task in program.tasks.indices() {
-        let most = |bytes: &mut dyn Iterator<Item = u64>| bytes.max().unwrap_or(0);
-        let moved = most(&mut program.demands(task).iter().map(|demand| demand.bytes));
-        let counted = most(&mut program.counted_demands(task).map(|demand| demand.bytes));
+        let moved = program.demands(task).iter().map(|demand| demand.bytes);
+        let counted = program.counted_demands(task).map(|demand| demand.bytes);
+        let (moved, counted) = (moved.max().unwrap_or(0), counted.max().unwrap_or(0));
         all = all.saturating_add(counted);
         // A transfer that converts counts by its narrower side.
         let converts = || !program.kernel(task).details().is_empty();

@@ -150,8 +150,8 @@ fn nothing(program: &Program<'_>, attribution: &Attribution, name: &str) -> Stri
     let kinds: BTreeSet<String> = operations.chain(carried).map(Into::into).collect();
     let layers = why::layers(program, attribution);
     // The beginning of a layer's name is no mistake of spelling in a kind's.
-    let begins = layers.iter().any(|known| known.layer.starts_with(name));
-    let mut hint = if begins && !name.is_empty() {
+    let is_start = layers.iter().any(|known| known.layer.starts_with(name));
+    let mut hint = if is_start && !name.is_empty() {
         format!("; did you mean \"{name}*\", all layers that begin so?")
     } else {
         suggest::hint(name, kinds.iter().map(String::as_str))
@@ -236,8 +236,21 @@ impl Changes {
             all.find(|figure| figure.key == key)
                 .map_or("1", |figure| &*figure.unit)
         };
+        // How to ask for each, and whether it is told last.
+        let told = opened.with_document(options, |document| {
+            let recompiles = document.capabilities().recompiles;
+            let of = |change: &String| {
+                let each = each_change(change);
+                let how = |change: &&str| recompiles.and_then(|of| of.how(change));
+                let last = |change: &&str| recompiles.is_some_and(|of| of.gains_nothing(change));
+                let hows: Vec<String> = each.iter().filter_map(how).collect();
+                let how = (!hows.is_empty()).then(|| hows.join("; "));
+                (how, each.iter().any(last))
+            };
+            Ok(changes.iter().map(of).collect::<Vec<_>>())
+        })?;
         let mut runs: Vec<(bool, WhatIf)> = Vec::new();
-        for change in &changes {
+        for (change, (how, gains_nothing)) in changes.iter().zip(told) {
             let key = key_of(change);
             let latency = latency(opened, options, change).map_err(|failure| match failure {
                 Failure::Plain(mut plain) if plain.subject == "--set" => {
@@ -262,22 +275,9 @@ impl Changes {
             })?;
             let is_one = each_change(change).len() == 1;
             let figure = figures.iter().find(|figure| is_one && figure.key == key);
-            let how = opened.with_document(options, |document| {
-                let recompiles = document.capabilities().recompiles;
-                let how = |change| recompiles.and_then(|recompiles| recompiles.how(change));
-                Ok(each_change(change)
-                    .into_iter()
-                    .filter_map(how)
-                    .collect::<Vec<_>>())
-            })?;
-            let gains_nothing = opened.with_document(options, |document| {
-                let recompiles = document.capabilities().recompiles;
-                let is_one = |change| recompiles.is_some_and(|of| of.gains_nothing(change));
-                Ok(each_change(change).into_iter().any(is_one))
-            })?;
             let run = latency.map(|latency| WhatIf {
                 change: change.clone(),
-                how: (!how.is_empty()).then(|| how.join("; ")),
+                how,
                 was: figure.map(|figure| match unit(key) {
                     "1" => figure.value.clone(),
                     unit => format!("{} {unit}", figure.value),

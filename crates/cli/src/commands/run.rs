@@ -1,6 +1,7 @@
 //! `chipless run`
 
 pub(super) mod calibrate;
+mod compared_with;
 mod contract;
 mod diagnosis;
 mod driven;
@@ -31,6 +32,7 @@ use chipless_report::summary::Output;
 use chipless_report::{Comparison, NanSearch, Statistics, Tolerance};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
 use clap::Args;
+use compared_with::{ComparedWith, compared_with};
 use contract::Contract;
 use driven::Driven;
 use inputs::Given;
@@ -206,7 +208,7 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
             format_args!("no such file or directory{}", disk::beside(path)),
         ));
     }
-    if let Some(path) = trace.filter(|path| path.extension().is_some_and(|e| e == "onnx")) {
+    if let Some(path) = trace.filter(|path| compared_with(path) == ComparedWith::Model) {
         let text = "expected outputs (a directory or FILE.npy) or a trace, found a model. From Python, `chipless.compare` computes what a model gives with ONNX Runtime (docs/python.md)";
         return Err(Failure::unreadable(path.display(), text));
     }
@@ -276,28 +278,6 @@ impl Arguments {
 
 /// The option that names tasks after a schedule trace.
 const NAMES: &str = "names";
-
-/// What a run is compared with follows from what is given.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ComparedWith {
-    /// Arrays.
-    Values,
-    /// The trace of a schedule, as text.
-    Trace,
-    /// A compiler's schedule trace.
-    Schedule,
-}
-
-fn compared_with(path: &Path) -> ComparedWith {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    if path.is_dir() || name.ends_with(".npy") {
-        ComparedWith::Values
-    } else if name.ends_with(".json") || name.ends_with(".json.gz") {
-        ComparedWith::Schedule
-    } else {
-        ComparedWith::Trace
-    }
-}
 
 /// What is said of a run besides its times.
 #[derive(Default)]

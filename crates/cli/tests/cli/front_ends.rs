@@ -3,7 +3,20 @@
 use crate::support::{done, json_of, root, run};
 use std::fs;
 
-const SCHEDULE: [&str; 6] = ["--machine", "mesh2x2", "--trees", "50", "--seed", "1"];
+/// What comes of a short search, whose schedule goes to a file.
+fn scheduled(network: &str, output: &str, more: &[&str]) -> (i32, String, String) {
+    let search = [
+        "schedule",
+        network,
+        "-o",
+        output,
+        "--machine",
+        "mesh2x2",
+        "--trees",
+        "50",
+    ];
+    run(&[&search[..], more].concat())
+}
 
 /// The layers of a file may stand in any order: those of this fixture stand in that of their names.
 #[test]
@@ -12,7 +25,7 @@ fn the_layers_of_a_front_end_file_have_any_order() {
     let path = |name: &str| directory.path().join(name).display().to_string();
     let network = "fixtures/gemini/four_cores/network.json";
     let output = path("s.json");
-    let (code, _, err) = run(&[&["schedule", network, "-o", &output][..], &SCHEDULE].concat());
+    let (code, _, err) = scheduled(network, &output, &[]);
     assert_eq!(code, 0, "{err}");
     done(&["check", &output, "--network", network]);
 
@@ -23,11 +36,7 @@ fn the_layers_of_a_front_end_file_have_any_order() {
     );
     assert_ne!(text, round);
     fs::write(path("round.json"), round).unwrap();
-    let (code, _, err) = run(&[
-        &["schedule", &path("round.json"), "-o", &output][..],
-        &SCHEDULE,
-    ]
-    .concat());
+    let (code, _, err) = scheduled(&path("round.json"), &output, &[]);
     assert!(
         code == 2 && err.contains("reads what depends on its own result"),
         "{err}"
@@ -40,26 +49,20 @@ fn a_front_end_file_is_told_from_a_program() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
     let (output, network) = (path("s.json"), path("n.json"));
-    let onnx = [
-        "schedule",
+    let half = ["--precision", "fp16"];
+    let more = ["--no-compare", "--network-out", &network];
+    let (code, _, err) = scheduled(
         "fixtures/schedule/small.onnx",
-        "--precision",
-        "fp16",
-        "--no-compare",
-        "-o",
         &output,
-        "--network-out",
-        &network,
-    ];
-    done(&[&onnx[..], &SCHEDULE].concat());
-    let (code, _, err) = run(&[&["schedule", &network, "-o", &output][..], &SCHEDULE].concat());
-    assert!(!err.contains("compiled program"), "{err}");
-    assert!(code == 0 || err.contains("not supported"), "{code} {err}");
-    let (code, _, err) = run(&[
-        &["schedule", &network, "-o", &output, "--precision", "fp16"][..],
-        &SCHEDULE,
-    ]
-    .concat());
+        &[&half[..], &more].concat(),
+    );
+    assert_eq!(code, 0, "{err}");
+    let (code, _, err) = scheduled(&network, &output, &[]);
+    assert!(
+        code == 2 && err.contains("all its layers are float16"),
+        "{code} {err}"
+    );
+    let (code, _, err) = scheduled(&network, &output, &half);
     assert!(
         code == 2 && err.contains("says the types of its layers"),
         "{err}"

@@ -19,7 +19,7 @@ mod written;
 
 pub use best::{Best, searched, spec_dialect};
 pub use floor::Floor;
-pub use segments::{SegmentTime, segment_times, stated_cycles};
+pub use segments::{SegmentTime, segment_times};
 pub use spec::DramCycles;
 pub use spec::replay_machine;
 pub use written::Written;

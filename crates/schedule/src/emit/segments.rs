@@ -42,22 +42,6 @@ impl SegmentTime {
     }
 }
 
-/// The cycles of a written schedule as it says them. They are fewer than those of the search where tasks take longer on the machine than the format
-/// lets a file say.
-///
-/// # Errors
-/// What cannot be replayed.
-pub fn stated_cycles(
-    written: &Written,
-    machine: &Machine,
-    schedule: &str,
-) -> Result<i64, Unwritten> {
-    let emitter = Emitter::new(written, machine)?;
-    let schedule =
-        Schedule::read(schedule).map_err(|error| Unwritten::Unsupported(error.to_string()))?;
-    Ok(emitter.replay(&schedule)?.delay)
-}
-
 /// The replayed time of a written schedule by the segments of its tree.
 ///
 /// # Errors

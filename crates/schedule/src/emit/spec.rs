@@ -37,6 +37,8 @@ pub struct DramCycles {
     pub at_bandwidth: i64,
     /// Cycles in which a transfer runs.
     pub busy: i64,
+    /// Cycles of the whole replay, by the times that the file states.
+    pub all: i64,
 }
 
 /// Everything that trees are made schedules with.
@@ -188,11 +190,12 @@ impl<'e> Emitter<'e> {
             output_bytes: queue.output_bytes,
             at_bandwidth: cycles(queue.at_bandwidth),
             busy: cycles(queue.busy),
+            all: cycles(timeline.end),
         })
     }
 
     /// What Chipless' replay says of a schedule.
-    pub(super) fn replay(&self, schedule: &Schedule) -> Result<Figures, Unwritten> {
+    fn replay(&self, schedule: &Schedule) -> Result<Figures, Unwritten> {
         let unsupported = |text: String| {
             Unwritten::Unsupported(format!("its schedule cannot be replayed: {text}"))
         };

@@ -556,11 +556,8 @@ fn listed(values: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> Stri
     format!("[{}]", shown.join(", "))
 }
 
-/// Names of vectors.
-fn names(vectors: &[&Vector]) -> String {
-    vectors
-        .iter()
-        .map(|v| &*v.varname)
-        .collect::<Vec<_>>()
-        .join(", ")
+/// Names of vectors, with this between them.
+fn names(vectors: &[&Vector], between: &str) -> String {
+    let names: Vec<&str> = vectors.iter().map(|vector| &*vector.varname).collect();
+    names.join(between)
 }

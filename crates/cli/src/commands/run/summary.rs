@@ -1,6 +1,7 @@
 //! What is said of a run that came to its end: tables and traces, the profiling buffer, the summary.
 
-use super::{ComparedWith, Outcomes, Session, compared_with};
+use super::compared_with::{ComparedWith, compared_with};
+use super::{Outcomes, Session};
 use crate::failure::{Exit, Failure};
 use crate::{files, terminal};
 use chipless_model::{Finding, Node, Time};

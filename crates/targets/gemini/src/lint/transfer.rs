@@ -384,7 +384,8 @@ pub(super) fn check_workload(
 
 /// The dimensions along which windows move.
 const ROWS_AND_COLUMNS: [usize; 2] = [2, 3];
-/// The last rows or columns of a box, at most, that readers skip whose stride is longer than their window.
+/// The last rows or columns of a box, at most, that readers skip whose stride is longer than their window: strides of up to 4, as networks have
+/// them. A schedule alone does not say its readers' strides.
 const SKIPPED: u32 = 3;
 
 /// What the workload makes has its space, and all of it goes somewhere.

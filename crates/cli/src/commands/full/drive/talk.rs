@@ -78,13 +78,10 @@ pub(super) fn may_come(driver: &Driver<'_, '_>) -> String {
     let (inputs, outputs) = driver.session.next();
     let mut said = Vec::new();
     if !inputs.is_empty() {
-        let each = inputs
-            .iter()
-            .map(|input| names(std::slice::from_ref(input)));
-        said.push(format!("write {}", each.collect::<Vec<_>>().join(" or ")));
+        said.push(format!("write {}", names(&inputs, " or ")));
     }
     if !outputs.is_empty() {
-        said.push(format!("read (gives {})", names(&outputs)));
+        said.push(format!("read (gives {})", names(&outputs, ", ")));
     }
     let said = if said.is_empty() {
         "reset".to_owned()

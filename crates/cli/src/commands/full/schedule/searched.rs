@@ -70,8 +70,7 @@ impl Job<'_> {
         let worked = began.elapsed();
         (found.tree, found.cost) = (best.tree, best.cost);
         files::write(self.output, &[best.text.as_bytes()])?;
-        let stated = emit::stated_cycles(lowered, machine, &best.text).map_err(short)?;
-        told::shorter_in_file(arguments, machine, best.replay.1, stated);
+        told::shorter_in_file(arguments, machine, best.replay.1, best.dram.all);
         let segments = match arguments.report {
             Some(_) => emit::segment_times(lowered, (network, machine), &found.tree, &best.text)
                 .map_err(short)?,

@@ -1,0 +1,29 @@
+//! What `--compare` is given.
+
+use std::path::Path;
+
+/// What a run is compared with follows from what is given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ComparedWith {
+    /// Arrays.
+    Values,
+    /// The trace of a schedule, as text.
+    Trace,
+    /// A compiler's schedule trace.
+    Schedule,
+    /// A model, which says no numbers and no times.
+    Model,
+}
+
+pub(super) fn compared_with(path: &Path) -> ComparedWith {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if path.is_dir() || name.ends_with(".npy") {
+        ComparedWith::Values
+    } else if name.ends_with(".json") || name.ends_with(".json.gz") {
+        ComparedWith::Schedule
+    } else if name.ends_with(".onnx") {
+        ComparedWith::Model
+    } else {
+        ComparedWith::Trace
+    }
+}
