@@ -519,6 +519,8 @@ fn network(arguments: &Arguments, batch: i64) -> Result<Network, Failure> {
         terminal::complain(&format!("{}: note: {note}\n", path.display()));
     }
     for (layer, constant) in network.front.vanishing() {
+        // As the model writes it, a number of 32 bits.
+        let constant = constant as f32;
         terminal::complain(&format!(
             "{}: warning: layer `{layer}` adds {constant:e}, which is 0 in fp16: what takes a logarithm of its results or divides by them may become infinite, with quiet inputs if not with random ones. Compare on real data (--input)\n",
             path.display()
