@@ -31,7 +31,12 @@ impl Workload {
                 }
                 &figures.convolution
             }
-            Operation::Depthwise => &figures.depthwise,
+            Operation::Depthwise => {
+                if self.has_dense_3x3() {
+                    taps *= figures.depthwise_3x3;
+                }
+                &figures.depthwise
+            }
             Operation::AveragePool { .. } => &figures.average_pool,
             // A convolution whose weights are one constant.
             Operation::Reduce { .. } => {
@@ -46,11 +51,20 @@ impl Workload {
         let tap = figures.macs.tap(self.input.format.bits());
         let read = (window.x * window.y * window.z) as f64 * input;
         let written = (x * y * z) as f64 * narrow(self.output.element_bits <= 8);
+        let computed = blocks * ((cost.tap * taps * tap).max(activations * input) + cost.block);
+        let moved = cost.read * read + cost.written * written + cost.weight * weights * input;
+        // The estimates of depthwise convolutions have the two at the same time.
         cost.fixed
-            + blocks * ((cost.tap * taps * tap).max(activations * input) + cost.block)
-            + cost.read * read
-            + cost.written * written
-            + cost.weight * weights * input
+            + match self.operation {
+                Operation::Depthwise => computed.max(moved),
+                _ => computed + moved,
+            }
+    }
+
+    /// Whether its windows are 3 × 3, with a stride of 1 along a row.
+    fn has_dense_3x3(&self) -> bool {
+        let (x, y) = (self.geometry.x, self.geometry.y);
+        (x.kernel, y.kernel, x.stride) == (3, 3, 1)
     }
 
     /// Keys of the figures that [`cycles`](Workload::cycles) rest on; of the costs of its kind, their section.
@@ -91,6 +105,9 @@ impl Workload {
         if self.operation == Operation::Convolution {
             keys.push("dpu.activations");
         }
+        if self.operation == Operation::Depthwise && self.has_dense_3x3() {
+            keys.push("dpu.depthwise_3x3");
+        }
         if is_narrow(input) || is_narrow(self.output.element_bits.into()) {
             keys.push("dpu.narrow");
         }
@@ -117,16 +134,16 @@ impl Workload {
         outputs as u64 * each as u64
     }
 
-    /// The operation in the field's words: `conv 3x3 stride 1`.
+    /// The operation in the field's words, `conv 3x1 stride 2x1`: height before width, as models have it.
     pub fn operation(&self) -> Cow<'static, str> {
         let (x, y) = (self.geometry.x, self.geometry.y);
         let stride = if x.stride == y.stride {
             x.stride.to_string()
         } else {
-            format!("{}x{}", x.stride, y.stride)
+            format!("{}x{}", y.stride, x.stride)
         };
         let window =
-            |name: &str| Cow::from(format!("{name} {}x{} stride {stride}", x.kernel, y.kernel));
+            |name: &str| Cow::from(format!("{name} {}x{} stride {stride}", y.kernel, x.kernel));
         match self.operation {
             Operation::Convolution => window("conv"),
             Operation::Depthwise => window("depthwise conv"),
@@ -141,7 +158,7 @@ impl Workload {
         }
     }
 
-    /// Formats, boxes (width, height, channels), options: what a listing shows behind the operation.
+    /// Formats, boxes (width, height, channels), padding (height, width), options: what a listing shows behind the operation.
     pub fn details(&self) -> String {
         let begin = self.output.begin;
         let mut parts = vec![match self.operation {
@@ -167,7 +184,7 @@ impl Workload {
         ));
         let (x, y) = (self.geometry.x, self.geometry.y);
         if (x.pad, y.pad) != (0, 0) {
-            parts.push(format!("padding {}x{}", x.pad, y.pad));
+            parts.push(format!("padding {}x{}", y.pad, x.pad));
         }
         parts.extend(self.post.describe());
         if self.has_lookup() {

@@ -25,6 +25,8 @@ pub struct DpuFigures {
     pub narrow: f64,
     /// Time of the taps of a convolution with sparse weights relative to those of a dense one.
     pub sparse_weights: f64,
+    /// Time of the taps of a depthwise convolution of 3 × 3 with a stride of 1 along a row, relative to those of others.
+    pub depthwise_3x3: f64,
     /// What a tap of one input channel of a convolution takes at least for a block's positions, for all its output channels together.
     pub activations: f64,
 }
@@ -86,7 +88,12 @@ impl DpuFigures {
         ]
         .into_iter()
         .flat_map(|cost| cost.parts().map(|(_, value)| value))
-        .chain([self.narrow, self.sparse_weights, self.activations])
+        .chain([
+            self.narrow,
+            self.sparse_weights,
+            self.depthwise_3x3,
+            self.activations,
+        ])
     }
 
     /// Every rate, for checks.

@@ -38,7 +38,10 @@ impl Workload {
         }
         i.ac_base >>= 4;
         v.weight_start = if i.elop_wload == 1 {
-            i.act_offset0 / 16 + v.weight_start
+            let start = (i.act_offset0 / 16).checked_add(v.weight_start);
+            start.ok_or_else(|| {
+                DecodeError::new("weight_start", "an offset in CMX", v.weight_start)
+            })?
         } else {
             v.weight_start & (CMX_REACH as u32 - 1)
         };
@@ -96,5 +99,17 @@ impl Workload {
             *swizzle = swizzle.narrow();
         }
         Ok(workload)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by fuzzing: the second operand of an elementwise operation so far behind the first one that their addresses overflow.
+    #[test]
+    fn an_operand_beyond_all_addresses_is_refused() {
+        let refused = Workload::decode_3720(&[0xff; 304], &[0xff; 64]).unwrap_err();
+        assert!(refused.to_string().contains("weight_start"), "{refused}");
     }
 }

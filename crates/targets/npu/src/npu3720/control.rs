@@ -523,8 +523,9 @@ impl<'r> Reader<'r, '_> {
                     .or_else(|| latest.last())
                     .copied()
                     .flatten();
+                // Two SHAVEs take the tasks of one list, each the next one when it is free.
                 let before = previous
-                    .filter(|_| needed <= opened)
+                    .filter(|_| needed <= opened && unit.servers() == 1)
                     .and_then(|previous| self.control.listed.get_mut(&previous));
                 opened = opened.max(needed);
                 if let Some(listed) = before {

@@ -503,11 +503,11 @@ fn listings() {
     ) = (2, 1, 1);
     (task.variant.te_end_y, task.variant.pad_count_left) = (6, 1);
     let workload = task.decode().expect("decodes");
-    assert_eq!(workload.operation(), "conv 3x3 stride 1x2");
+    assert_eq!(workload.operation(), "conv 3x3 stride 2x1");
     assert!(
         workload
             .details()
-            .starts_with("uint8*int8→float16, in 15x15x64, out 14x7x32 at (0,0,0), padding 1x0, "),
+            .starts_with("uint8*int8→float16, in 15x15x64, out 14x7x32 at (0,0,0), padding 0x1, "),
         "{}",
         workload.details()
     );
