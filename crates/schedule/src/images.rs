@@ -48,7 +48,8 @@ pub(crate) fn read(
             .map(|(name, shape)| (name.clone(), shape.clone())),
     );
     let front = import::read(bytes, &given, beside)?;
-    let repeats = front.network.layers.len() > one.network.layers.len();
+    // Layers that only bring images together are none that is repeated.
+    let repeats = front.network.layers.len() * 2 > one.network.layers.len() * 3;
     Ok(Several {
         front,
         batch: 1,

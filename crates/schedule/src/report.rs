@@ -433,7 +433,7 @@ pub fn page(report: &Report, segments: Segments<'_>, batch: Option<&str>) -> Str
     });
     let _ = writeln!(
         page,
-        "<p>A segment that is bound by DRAM waits for its bytes: weights, inputs and outputs, at least.{batch} int8 has half the bytes of fp16, \
+        "<p>A segment that is bound by DRAM waits for its bytes: weights, inputs and outputs, at least.{batch} int8 halves the bytes of fp16 but those of padding and parameters, \
          where it supports the network, and a higher <code>dram.bytes_per_cycle</code> shortens the wait itself.{kept}</p>"
     );
     page

@@ -4,7 +4,9 @@ use super::spec::Emitter;
 use super::written::Written;
 use super::{DramCycles, Floor, Unwritten};
 use crate::machine::Machine;
-use crate::model::{Cost, Objective, explicit, nodes_of, with_evaluator};
+use crate::model::node::Branch;
+use crate::model::segment::Evaluator;
+use crate::model::{Cost, explicit, nodes_of, with_evaluator};
 use crate::network::Network;
 use crate::search::refine::{Course, Figures, Judged, refine};
 use crate::search::{self, Found, Options, Progress, Stopped};
@@ -65,8 +67,8 @@ const TREES_OF_A_REPLAY: u64 = 100;
 
 /// The best schedule by the replay, with what a search by the model found. It has passed every check before it is given.
 ///
-/// A machine has waits that the model knows nothing of, so the trees to begin with come of two searches: one for what is wanted, and one
-/// for the least delay. They are changed as long as there is time, and the replay decides.
+/// A machine has waits that the model knows nothing of, so the replay chooses where a search by the model begins and goes on from, and
+/// what it found is changed further by the replay alone.
 ///
 /// # Errors
 /// What does not fit, or what cannot be executed.
@@ -81,17 +83,11 @@ pub fn searched(
     let until = options
         .seconds
         .map(|seconds| began + Duration::from_secs_f64(seconds.clamp(0.0, 1e6)));
-    let objectives = match options.objective {
-        Objective::Edp => vec![Objective::Edp, Objective::Delay],
-        Objective::Delay => vec![Objective::Delay, Objective::Edp],
-        Objective::Energy => vec![Objective::Energy],
-    };
     let replays = options.trees.map(|trees| trees / TREES_OF_A_REPLAY);
     let of_model = options
         .trees
         .zip(replays)
         .map(|(all, replays)| all - replays);
-    let count = objectives.len() as u64;
     let emitter = Emitter::new(written, machine)?;
     // What Chipless cannot schedule, or would refuse itself, shows before the search.
     let alone = search::layer_by_layer(network, machine, options, |evaluator, root| {
@@ -107,51 +103,37 @@ pub fn searched(
     // The end takes about as long: the best tree becomes a schedule once more, and is checked.
     let end = began.elapsed();
     let layer_by_layer = alone.map(|(_, figures)| (figures.energy, figures.delay));
-    let mut searches: Vec<Found> = Vec::new();
-    let mut trees = 0;
-    for (number, objective) in (0..).zip(objectives) {
-        let before = began.elapsed().as_secs_f64();
-        let most = options.seconds.unwrap_or(f64::INFINITY) * BY_THE_MODEL;
-        let left = (most - before).max(0.0) / (count - number) as f64;
-        let share = of_model.map(|trees| trees / count + u64::from(number < trees % count));
-        if number > 0 && (before >= most || share == Some(0)) {
-            break;
-        }
-        let part = Options {
-            objective,
-            one_pass: true,
-            seconds: options.seconds.map(|_| left),
-            latest: options
-                .seconds
-                .map(|_| began + Duration::from_secs_f64(most.clamp(0.0, 1e6))),
-            trees: share,
-            ..options.clone()
-        };
-        let found = search::search(network, machine, &part, interrupted, &mut |so_far| {
-            progress(&Progress {
-                seconds: before + so_far.seconds,
-                trees: trees + so_far.trees,
-                ..*so_far
-            });
-        })?;
-        trees += found.trees;
-        let stop = found.stopped == Stopped::Interrupted;
-        searches.push(found);
-        if stop {
-            break;
-        }
-    }
-    let (model, bounds) = (searches[0].cost, searches[0].bounds);
+    let rank = |evaluator: &mut Evaluator<'_>, root: &Branch| {
+        let (_, figures) = emitter.schedule(evaluator, root).ok()?;
+        Some(options.objective.of(figures.energy, figures.delay as f64))
+    };
+    let most = options.seconds.map(|seconds| seconds * BY_THE_MODEL);
+    let before = began.elapsed().as_secs_f64();
+    let part = Options {
+        one_pass: true,
+        seconds: most.map(|most| (most - before).max(0.0)),
+        latest: most.map(|most| began + Duration::from_secs_f64(most.clamp(0.0, 1e6))),
+        trees: of_model,
+        ..options.clone()
+    };
+    let mut found = search::ranked(network, machine, &part, &rank, interrupted, &mut |so_far| {
+        progress(&Progress {
+            seconds: before + so_far.seconds,
+            ..*so_far
+        });
+    })?;
+    let (trees, model, bounds) = (found.trees, found.cost, found.bounds);
     let course = Course {
         until: until.map(|until| until.checked_sub(end).unwrap_or(began)),
         trees: replays,
         interrupted,
-        progress: &mut |replays, figures| {
+        progress: &mut |replayed, figures| {
             progress(&Progress {
                 seconds: began.elapsed().as_secs_f64(),
-                trees: trees + replays,
+                trees: trees + replayed,
                 best: model,
                 replay: Some((figures.energy, figures.delay)),
+                replayed: (replayed, replays),
                 bounds,
             });
         },
@@ -159,14 +141,13 @@ pub fn searched(
     let refined = refine::<Unwritten>(
         (network, machine),
         options,
-        &searches,
+        &found,
         course,
         &|evaluator, root| Ok(emitter.schedule(evaluator, root)?.1),
     )?;
     let mut best = first(&emitter, (network, machine), options.batch, refined.judged)?;
     best.layer_by_layer = layer_by_layer;
     best.replayed = refined.replayed;
-    let mut found = searches.swap_remove(0);
     found.trees = trees + refined.further;
     found.seconds = began.elapsed().as_secs_f64();
     if interrupted.load(Ordering::Relaxed) {

@@ -125,6 +125,7 @@ impl<'e> Emitter<'e> {
                         return Err(Unwritten::Impossible(Impossible::Room {
                             what: format!("the layer {}", schedule.name(crowded.layer)),
                             needed: crowded.needed as i64,
+                            stream: 0,
                             present: machine.l2.bytes,
                         }));
                     }
@@ -412,6 +413,7 @@ fn split_jobs(written: &Written, machine: &Machine, jobs: Jobs) -> Result<Jobs, 
                 return Err(Unwritten::Impossible(Impossible::Room {
                     what: format!("the layer {name} for one element"),
                     needed,
+                    stream: 0,
                     present: machine.l2.bytes,
                 }));
             };

@@ -169,7 +169,7 @@ impl<'g> Reader<'g> {
                         }
                         (Some(fixed), Some(told)) if fixed != told => {
                             return Err(format!(
-                                "the model fixes dimension {at} of the input `{name}` at {fixed}, --shape gives {told}. Only open dimensions and a batch of 1 can be given: export the model with an open dimension there"
+                                "the model fixes dimension {at} of the input `{name}` at {fixed}, --shape gives {told}. Only open dimensions can be given, and a batch of 1 in front of others: export the model with an open dimension there"
                             ));
                         }
                         (Some(extent), _) | (None, Some(extent)) => shape.push(extent),

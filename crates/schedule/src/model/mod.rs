@@ -89,6 +89,8 @@ pub enum Impossible {
         what: String,
         /// Bytes that it needs on the fullest core.
         needed: i64,
+        /// Those of them through which results stream to DRAM.
+        stream: i64,
         /// Bytes that there are.
         present: i64,
     },
@@ -115,12 +117,19 @@ impl std::fmt::Display for Impossible {
             Impossible::Room {
                 what,
                 needed,
+                stream,
                 present,
-            } => write!(
-                f,
-                "L2 is short: {what} needs {needed} bytes on a core, there are {present}, {} too few",
-                needed - present
-            ),
+            } => {
+                let of_these = match stream {
+                    0 => String::new(),
+                    stream => format!(" ({stream} of them `ofmap_stream_bytes`)"),
+                };
+                write!(
+                    f,
+                    "L2 is short: {what} needs {needed} bytes on a core{of_these}, there are {present}, {} too few",
+                    needed - present
+                )
+            }
             Impossible::WeightBuffer {
                 layer,
                 needed,

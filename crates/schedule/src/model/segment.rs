@@ -264,6 +264,7 @@ impl<'a> Evaluator<'a> {
         Impossible::Room {
             what,
             needed,
+            stream: self.costs.machine.stream.min(needed),
             present: self.costs.machine.l2.bytes,
         }
     }

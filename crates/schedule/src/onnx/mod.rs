@@ -131,7 +131,7 @@ fn set_shape(
             }
             Some(fixed) if (at > 0 || fixed > 1) && fixed != *told => {
                 return Err(format!(
-                    "the model fixes dimension {at} of the input `{name}` at {fixed}, --shape gives {told}. Only open dimensions and a batch of 1 can be given: export the model with an open dimension there"
+                    "the model fixes dimension {at} of the input `{name}` at {fixed}, --shape gives {told}. Only open dimensions can be given, and a batch of 1 in front of others: export the model with an open dimension there"
                 ));
             }
             Some(_) => {}

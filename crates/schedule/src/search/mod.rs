@@ -1,6 +1,8 @@
 //! The search for a tree: annealing chains from a start that a dynamic program finds.
 //!
-//! A fixed number of chains runs in rounds; between rounds they learn of the best tree. Each chain has random numbers of its own and
+//! A fixed number of chains runs in rounds; between rounds they learn of the best tree. One half of them begins elsewhere than the other,
+//! since a model that leaves out waits does not say which start is the better one: after half the search, what knows of them decides.
+//! Each chain has random numbers of its own and
 //! costs follow from trees alone, so neither the number of threads nor what happens to be kept of costs changes a result.
 
 mod chain;
@@ -30,6 +32,12 @@ use std::time::{Duration, Instant};
 const CHAINS: usize = 4;
 /// Trees of a chain in a round.
 const ROUND: u64 = 200;
+
+/// Starts that chains begin at.
+const STARTS: usize = 2;
+
+/// What decides between trees that chains begin at or have found: the less the better, nothing where a tree cannot be.
+pub(crate) type Rank<'r> = dyn Fn(&mut Evaluator<'_>, &Branch) -> Option<f64> + 'r;
 
 /// What a search is told.
 #[derive(Clone, Debug)]
@@ -86,6 +94,8 @@ pub struct Progress {
     pub best: Cost,
     /// Energy (pJ) and delay (cycles) of the best schedule by the replay, as soon as that decides.
     pub replay: Option<(f64, i64)>,
+    /// Trees that were replayed, and how many will be if no clock ends it.
+    pub replayed: (u64, Option<u64>),
     /// What none beats.
     pub bounds: Bounds,
 }
@@ -132,11 +142,10 @@ struct Shared {
 }
 
 impl Shared {
-    /// Chains begin at the starts; those beyond share the last.
     fn new(starts: &[State], options: &Options, deadline: Option<Instant>) -> Shared {
         let chains: Vec<Chain> = (0..CHAINS)
             .map(|index| {
-                let state = starts[index.min(starts.len() - 1)].clone();
+                let state = starts[start_of(index, starts.len())].clone();
                 Chain::new(state, options.seed, index)
             })
             .collect();
@@ -152,7 +161,12 @@ impl Shared {
     }
 }
 
-/// Searches for the best tree.
+/// The start of a chain, one of so many.
+fn start_of(chain: usize, starts: usize) -> usize {
+    chain * starts / CHAINS
+}
+
+/// Searches for the best tree by SET's model alone.
 ///
 /// # Errors
 /// What is short where not even the layers one by one fit.
@@ -160,6 +174,28 @@ pub fn search(
     network: &Network,
     machine: &Machine,
     options: &Options,
+    interrupted: &AtomicBool,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Found, Impossible> {
+    ranked(
+        network,
+        machine,
+        options,
+        &|_, _| None,
+        interrupted,
+        progress,
+    )
+}
+
+/// Searches for the best tree; what ranks trees decides where to begin.
+///
+/// # Errors
+/// What is short where not even the layers one by one fit.
+pub(crate) fn ranked(
+    network: &Network,
+    machine: &Machine,
+    options: &Options,
+    rank: &Rank<'_>,
     interrupted: &AtomicBool,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Found, Impossible> {
@@ -171,22 +207,24 @@ pub fn search(
     let evaluator = || Evaluator::new(leaf_costs(machine, network, options.batch), &factors);
     let mut searcher = Searcher::new(evaluator(), options.objective);
     let limits = bounds(&searcher.evaluator.costs);
-    let mut starts = start::starts(
-        &mut searcher,
-        &limits,
-        options.latest.or(deadline),
-        interrupted,
-    )?;
+    let latest = options.latest.or(deadline);
+    let mut starts = start::starts(&mut searcher, &limits, latest, interrupted)?;
     if options.one_pass {
         starts = start::in_one_pass(&mut searcher, starts);
     }
-    let shared = Shared::new(&starts, options, deadline);
+    let is_late = || {
+        latest.is_some_and(|latest| Instant::now() >= latest) || interrupted.load(Ordering::Relaxed)
+    };
+    let mut best = start::ranked(&mut searcher, &starts, rank, &is_late);
+    best.truncate(STARTS);
+    let shared = Shared::new(&best, options, deadline);
     let mut coordinator = Coordinator {
         options,
         began,
         interrupted,
         limits,
-        best: starts[0].clone(),
+        best,
+        left: Vec::new(),
         history: Vec::new(),
         trees: 1,
         stopped: None,
@@ -199,8 +237,11 @@ pub fn search(
         &evaluator,
         &shared,
         &mut coordinator,
+        rank,
         progress,
     );
+    coordinator.choose(&mut searcher, &shared, rank);
+    let best = coordinator.best.swap_remove(0);
     searcher.evaluator.terse = false;
     let mut others: Vec<State> = shared
         .chains
@@ -208,25 +249,26 @@ pub fn search(
         .filter_map(|chain| chain.lock().ok()?.take().map(|chain| chain.best))
         .collect();
     others.extend(starts);
-    others.retain(|state| *state != coordinator.best);
+    others.retain(|state| *state != best);
     others.sort_by(|a, b| {
         a.score(options.objective)
             .total_cmp(&b.score(options.objective))
     });
     others.dedup();
     let runner_up = others.first().cloned();
+    others.splice(0..0, coordinator.left);
     // A model in which cores do not wait for DRAM may leave some idle that a machine has work for.
-    let spread = start::spread(&mut searcher, &coordinator.best);
-    if spread != coordinator.best {
+    let spread = start::spread(&mut searcher, &best);
+    if spread != best {
         others.insert(0, spread);
     }
     let mut whole = |state: &State| {
         let tree = tree_of(&searcher.evaluator, &Node::Cut(state.root()));
         explicit(&mut searcher.evaluator, &tree)
     };
-    let (cost, tree) = whole(&coordinator.best)?;
+    let (cost, tree) = whole(&best)?;
     let runner_up = runner_up.and_then(|state| whole(&state).ok());
-    let mut states = vec![coordinator.best];
+    let mut states = vec![best];
     states.extend(others);
     Ok(Found {
         tree,
@@ -247,6 +289,7 @@ fn rounds<'a>(
     evaluator: &(impl Fn() -> Evaluator<'a> + Sync),
     shared: &Shared,
     coordinator: &mut Coordinator<'_>,
+    rank: &Rank<'_>,
     progress: &mut dyn FnMut(&Progress),
 ) {
     let Options {
@@ -272,6 +315,9 @@ fn rounds<'a>(
             work(searcher, shared, 0, threads);
             shared.barrier.wait();
             coordinator.gather(shared, progress);
+            if coordinator.part() >= 0.5 {
+                coordinator.choose(searcher, shared, rank);
+            }
         }
         shared.over.store(true, Ordering::Release);
         shared.barrier.wait();
@@ -312,7 +358,10 @@ struct Coordinator<'o> {
     began: Instant,
     interrupted: &'o AtomicBool,
     limits: Bounds,
-    best: State,
+    /// The best tree from each start.
+    best: Vec<State>,
+    /// Those that are not gone on from.
+    left: Vec<State>,
     history: Vec<Step>,
     trees: u64,
     stopped: Option<Stopped>,
@@ -322,18 +371,50 @@ struct Coordinator<'o> {
 }
 
 impl Coordinator<'_> {
+    /// Parts of the time and of the trees that are used up.
+    fn parts(&self) -> [f64; 2] {
+        let elapsed = self.began.elapsed().as_secs_f64();
+        let of_time = |seconds: f64| elapsed / seconds.max(1e-9);
+        let of_trees = |trees: u64| self.trees as f64 / trees.max(1) as f64;
+        [
+            self.options.seconds.map_or(0.0, of_time),
+            self.options.trees.map_or(0.0, of_trees),
+        ]
+    }
+
+    /// How much of the search is over.
+    fn part(&self) -> f64 {
+        let [of_time, of_trees] = self.parts();
+        of_time.max(of_trees)
+    }
+
+    /// Goes on from the best tree of one start alone, as what knows of waits has it.
+    fn choose(&mut self, searcher: &mut Searcher<'_>, shared: &Shared, rank: &Rank<'_>) {
+        if self.best.len() == 1 {
+            return;
+        }
+        let mut score = |state: &State| rank(&mut searcher.evaluator, &state.root());
+        let scores: Vec<f64> = self
+            .best
+            .iter()
+            .map(|state| score(state).unwrap_or(f64::INFINITY))
+            .collect();
+        let chosen = (0..scores.len()).min_by(|a, b| scores[*a].total_cmp(&scores[*b]));
+        let chosen = self.best.swap_remove(chosen.unwrap_or_default());
+        for slot in &shared.chains {
+            let Ok(mut slot) = slot.lock() else { return };
+            if let Some(chain) = slot.as_mut() {
+                chain.state = chosen.clone();
+                chain.best = chosen.clone();
+            }
+        }
+        self.left = std::mem::replace(&mut self.best, vec![chosen]);
+    }
+
     /// Gives each chain its part of the next round; `false` where there is none.
     fn prepare(&mut self, shared: &Shared) -> bool {
-        let elapsed = self.began.elapsed().as_secs_f64();
-        let of_time = self
-            .options
-            .seconds
-            .map_or(0.0, |seconds| elapsed / seconds.max(1e-9));
-        let of_trees = self
-            .options
-            .trees
-            .map_or(0.0, |trees| self.trees as f64 / trees.max(1) as f64);
-        let part = of_time.max(of_trees);
+        let part = self.part();
+        let [of_time, _] = self.parts();
         if self.interrupted.load(Ordering::Relaxed) {
             self.stopped = Some(Stopped::Interrupted);
         } else if self.options.trees.is_some_and(|trees| self.trees >= trees) {
@@ -357,12 +438,11 @@ impl Coordinator<'_> {
                 return false;
             };
             if let Some(chain) = slot.as_mut() {
-                let index = index as u64;
-                let share = left / CHAINS as u64 + u64::from(index < left % CHAINS as u64);
+                let share = left / CHAINS as u64 + u64::from((index as u64) < left % CHAINS as u64);
                 chain.quota = share.min(ROUND);
                 chain.part = part;
                 if together {
-                    chain.state = self.best.clone();
+                    chain.state = self.best[start_of(index, self.best.len())].clone();
                 }
             }
         }
@@ -370,13 +450,14 @@ impl Coordinator<'_> {
     }
 
     fn gather(&mut self, shared: &Shared, progress: &mut dyn FnMut(&Progress)) {
-        for slot in &shared.chains {
+        for (index, slot) in shared.chains.iter().enumerate() {
             let Ok(slot) = slot.lock() else { return };
             let Some(chain) = slot.as_ref() else { continue };
             self.trees += chain.done;
             let objective = self.options.objective;
-            if chain.best.score(objective) < self.best.score(objective) {
-                self.best = chain.best.clone();
+            let start = start_of(index, self.best.len());
+            if chain.best.score(objective) < self.best[start].score(objective) {
+                self.best[start] = chain.best.clone();
                 self.note();
             }
         }
@@ -386,21 +467,25 @@ impl Coordinator<'_> {
                 seconds: self.began.elapsed().as_secs_f64(),
                 trees: self.trees,
                 best: Cost {
-                    energy: self.best.energy(),
-                    delay: self.best.delay(),
+                    energy: self.best[0].energy(),
+                    delay: self.best[0].delay(),
                     ..Cost::default()
                 },
                 replay: None,
+                replayed: (0, None),
                 bounds: self.limits,
             });
         }
     }
 
     fn note(&mut self) {
-        let edp = self.best.energy() * self.best.delay() as f64;
-        self.history.push(Step {
-            seconds: self.began.elapsed().as_secs_f64(),
-            edp,
-        });
+        let edp = |state: &State| state.energy() * state.delay() as f64;
+        let edp = self.best.iter().map(edp).fold(f64::INFINITY, f64::min);
+        if self.history.last().is_none_or(|last| edp < last.edp) {
+            self.history.push(Step {
+                seconds: self.began.elapsed().as_secs_f64(),
+                edp,
+            });
+        }
     }
 }

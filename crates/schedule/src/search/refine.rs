@@ -79,11 +79,11 @@ pub(crate) struct Judged {
     pub(crate) figures: Figures,
 }
 
-/// What the judge made of some searches.
+/// What the judge made of a search.
 pub(crate) struct Refined {
     /// The best trees, best first.
     pub(crate) judged: Vec<Judged>,
-    /// Trees that were judged beyond those that the searches gave.
+    /// Trees that were judged beyond those that the search gave.
     pub(crate) further: u64,
     /// All trees that the judge was asked about.
     pub(crate) replayed: u64,
@@ -97,14 +97,14 @@ struct Said {
     score: f64,
 }
 
-/// The best trees of some searches by a judge.
+/// The best trees of a search by a judge.
 ///
 /// # Errors
 /// What the judge said of the first, if he wants none.
 pub(crate) fn refine<E: Send + From<Impossible>>(
     (network, machine): (&Network, &Machine),
     options: &Options,
-    found: &[Found],
+    found: &Found,
     mut course: Course<'_>,
     judge: &Judge<'_, E>,
 ) -> Result<Refined, E> {
@@ -155,29 +155,27 @@ pub(crate) fn refine<E: Send + From<Impossible>>(
         };
         // The best and the same on more cores are judged, however late it is; how long that takes says whether there is time for others.
         let (mut round, mut wrong) = (Duration::ZERO, None);
-        for found in found {
-            let first = &found.states[..found.states.len().min(FIRST)];
-            let most = if course.is_over(Duration::ZERO) {
-                1
-            } else {
-                JUDGED
-            };
-            let (judged, others) = first.split_at(first.len().min(most));
-            for states in [judged, others] {
-                if !climb.best.is_empty() && course.is_over(round) {
-                    break;
-                }
-                let began = Instant::now();
-                let answers = ask(states);
-                let heard = climb.hear(states.to_vec(), answers);
-                wrong = wrong.or(heard.err());
-                round = round.max(began.elapsed());
+        let first = &found.states[..found.states.len().min(FIRST)];
+        let most = if course.is_over(Duration::ZERO) {
+            1
+        } else {
+            JUDGED
+        };
+        let (judged, others) = first.split_at(first.len().min(most));
+        for states in [judged, others] {
+            if !climb.best.is_empty() && course.is_over(round) {
+                break;
             }
+            let began = Instant::now();
+            let answers = ask(states);
+            let heard = climb.hear(states.to_vec(), answers);
+            wrong = wrong.or(heard.err());
+            round = round.max(began.elapsed());
         }
         if let Some(error) = wrong.filter(|_| climb.best.is_empty()) {
             return Err(error);
         }
-        // Their searches have counted these.
+        // The search has counted these.
         let begun = std::mem::take(&mut climb.trees);
         climb.climb(&mut searcher, &mut course, round, &mut ask);
         climb.prefer_busy_cores();

@@ -1,5 +1,6 @@
 //! Where the search begins: layers one by one, and segments found by a dynamic program over the order of layers.
 
+use super::Rank;
 use super::menu::Searcher;
 use super::state::{Piece, State};
 use crate::model::node::{Branch, Leaf, Node, Region, Site};
@@ -10,10 +11,40 @@ use std::time::Instant;
 
 /// Layers of a segment that the dynamic program tries, at most.
 const LONGEST: usize = 80;
-/// The same where it is late: some ten times as fast.
+/// The same where it is late, some ten times as fast, and for further trees: from short segments annealing finds what it does not from
+/// long ones, and the other way round.
 const SHORT: usize = 8;
 /// Segments in a row that do not fit, or cost more than their parts, after which longer ones are not tried.
 const PATIENCE: usize = 6;
+
+/// Trees that cost so many times as much as the best are not ranked.
+const WORTH: f64 = 2.0;
+
+/// Some trees to begin with, best first by what ranks them. Where it is late, that is the first one.
+pub(super) fn ranked(
+    searcher: &mut Searcher<'_>,
+    starts: &[State],
+    rank: &Rank<'_>,
+    is_late: &dyn Fn() -> bool,
+) -> Vec<State> {
+    let objective = searcher.objective;
+    let most = starts[0].score(objective) * WORTH;
+    let worth = starts.iter().filter(|state| state.score(objective) <= most);
+    let mut ranked: Vec<(f64, &State)> = Vec::new();
+    for state in worth {
+        if is_late() || ranked.iter().any(|(_, other)| *other == state) {
+            continue;
+        }
+        let score = rank(&mut searcher.evaluator, &state.root());
+        ranked.extend(score.map(|score| (score, state)));
+    }
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut best: Vec<State> = ranked.into_iter().map(|(_, state)| state.clone()).collect();
+    if best.is_empty() {
+        best.push(starts[0].clone());
+    }
+    best
+}
 
 /// Trees to begin with, best first; there is at least one.
 pub(super) fn starts(
@@ -36,9 +67,11 @@ pub(super) fn starts(
         }
         match alone(searcher, groups, weight) {
             Ok(state) => {
-                let improved = segments(searcher, &state, weight, &is_late);
+                states.extend(segments(searcher, &state, weight, LONGEST, &is_late));
+                if !is_late() {
+                    states.extend(segments(searcher, &state, weight, SHORT, &is_late));
+                }
                 states.push(state);
-                states.extend(improved);
             }
             Err(impossible) => short = short.or(Some(impossible)),
         }
@@ -255,6 +288,7 @@ fn any_leaf(
             Err(Impossible::Room {
                 what,
                 needed,
+                stream: machine.stream.min(needed),
                 present: machine.l2.bytes,
             })
         }
@@ -269,13 +303,14 @@ fn segments(
     searcher: &mut Searcher<'_>,
     state: &State,
     weight: f64,
+    longest: usize,
     is_late: &dyn Fn() -> bool,
 ) -> Option<State> {
     let leaves = chained(searcher, state, weight);
     // Least cost of the first so many layers, and where their last segment begins.
     let mut best: Vec<(f64, usize, Option<Piece>)> = vec![(0.0, 0, None)];
     for end in 1..=leaves.len() {
-        let longest = if is_late() { SHORT } else { LONGEST };
+        let longest = if is_late() { SHORT } else { longest };
         let mut least: Option<(f64, usize, Piece)> = None;
         let mut misses = 0;
         for start in (end.saturating_sub(longest)..end).rev() {

@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 fn of_file(arguments: &Arguments, path: &str) -> Result<Exit, Failure> {
     let text = files::read_text(Path::new(path))?;
     if text.trim_start().starts_with('{') {
-        Machine::read(&text).map_err(|error| Failure::unreadable(path, error))?;
+        super::mesh::read(path, &text)?;
         return answer(arguments, "gemini", path, &text, &BTreeSet::new(), of_mesh);
     }
     let (target, _, own) =

@@ -7,7 +7,7 @@ mod searched;
 mod told;
 
 use super::interrupted::interrupted;
-use super::mesh::NO_MESH;
+use super::mesh::{NO_MESH, read as read_mesh};
 use crate::failure::{Exit, Failure};
 use crate::output::OutputOptions;
 use crate::{files, terminal};
@@ -116,7 +116,7 @@ pub(crate) struct Arguments {
     trees: Option<u64>,
     /// Seed of the search.
     ///
-    /// Seeds differ by several percent: of a few, take the best.
+    /// Seeds differ by several percent, and by much more after few trees or where L2 is short: of a few, take the best.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Number of threads. Default: one per processor.
@@ -294,6 +294,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         front.network.layers.len(),
         searched.worked,
     );
+    told::hardly_better(arguments, &searched);
     write_beside(arguments, lowered.as_ref(), &found.tree)?;
     let history = found.history.iter();
     let report = Report {
@@ -456,15 +457,7 @@ fn machine(path: &Path) -> Result<Machine, Failure> {
         return Err(Failure::unreadable(path.display(), text));
     }
     let text = ready_made.map_or_else(|| files::read_text(path), Ok)?;
-    let (machine, unknown) =
-        Machine::read(&text).map_err(|error| Failure::unreadable(path.display(), error))?;
-    for key in unknown {
-        terminal::complain(&format!(
-            "{}: warning: the key `{key}` is not known and means nothing\n",
-            path.display()
-        ));
-    }
-    Ok(machine)
+    read_mesh(path.display(), &text)
 }
 
 /// Extents of inputs, as `--shape` gives them.

@@ -1,5 +1,6 @@
 //! What is said beside the report: how the search goes, and what to do with what was written.
 
+use super::searched::Searched;
 use super::{Arguments, Dialect};
 use crate::terminal;
 use chipless_model::Time;
@@ -8,7 +9,7 @@ use chipless_schedule::front::{Front, Layout};
 use chipless_schedule::machine::Machine;
 use chipless_schedule::model::Objective;
 use chipless_schedule::reading::Network;
-use chipless_schedule::report::energy;
+use chipless_schedule::report::{Figures, energy};
 use chipless_schedule::search::{Found, Progress, Stopped};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -57,10 +58,17 @@ impl Told {
             }
             (None, None) => return,
         };
-        let rate = progress.trees as f64 / progress.seconds.max(1e-9);
+        let tried = match (progress.replay, progress.replayed) {
+            (Some(_), (so_far, Some(all))) => format!("{so_far} of {all} trees replayed"),
+            (Some(_), (so_far, None)) => format!("{so_far} trees replayed"),
+            (None, _) => {
+                let rate = progress.trees as f64 / progress.seconds.max(1e-9);
+                format!("{rate:.0} trees/s")
+            }
+        };
         terminal::complain(&format!(
-            "{:.0} s: best so far {best}; {rate:.0} trees/s\n",
-            progress.seconds,
+            "{:.0} s: best so far {best}; {tried}\n",
+            progress.seconds
         ));
     }
 }
@@ -120,6 +128,28 @@ pub(super) fn few_trees(arguments: &Arguments, found: &Found, layers: usize, wor
         };
         terminal::complain(&format!(
             "{}: warning: only {trees} evaluated for {layers} layers: more may give a much faster schedule (--seconds or --trees with a larger number)\n",
+            arguments.network.display()
+        ));
+    }
+}
+
+/// What a search gains over one layer at a time, at least, where it has found something.
+const GAIN: f64 = 1.1;
+
+/// Warns of a search that found nothing better than one layer at a time, although a schedule could be much faster.
+pub(super) fn hardly_better(arguments: &Arguments, searched: &Searched) {
+    let cycles = |figures: &Option<Figures>| figures.as_ref().map(|figures| figures.delay_cycles);
+    let (Some(delay), Some(alone)) = (cycles(&searched.replay), cycles(&searched.layer_by_layer))
+    else {
+        return;
+    };
+    let floor = searched
+        .floor
+        .as_ref()
+        .map_or(delay, |floor| floor.delay_cycles as f64);
+    if delay * GAIN > alone && delay > floor * GAIN * GAIN {
+        terminal::complain(&format!(
+            "{}: warning: the schedule is hardly faster than one layer at a time: another --seed or a longer search may find a much faster one\n",
             arguments.network.display()
         ));
     }
