@@ -49,7 +49,7 @@ fn narrows(element: ElementType, found: &NumpyType) -> bool {
         && (found.kind, found.size) == numpy_type(ElementType::Int64)
 }
 
-/// The bytes of a tensor of this type and shape, row by row, as a program has them; see [`is_narrowed`]. The error is what to say
+/// The bytes of a tensor of this type and shape, or of a number in any, row by row, as a program has them; see [`is_narrowed`]. The error is what to say
 /// after the file's name.
 pub fn read<'b>(
     file: &'b [u8],
@@ -61,11 +61,14 @@ pub fn read<'b>(
     let Some(found) = &header.element else {
         return Err(format!("{}, found a structured array", expected()));
     };
-    if narrows(element, found) && header.shape == shape {
+    // One number is the same in every shape.
+    let is_one = |shape: &[u64]| shape.iter().all(|extent| *extent == 1);
+    let has_shape = header.shape == shape || is_one(&header.shape) && is_one(shape);
+    if narrows(element, found) && has_shape {
         let wide = read(file, ElementType::Int64, shape)?;
         return converted(&wide, ElementType::Int64, element).map(Cow::Owned);
     }
-    if !accepted(element, found) || header.shape != shape {
+    if !accepted(element, found) || !has_shape {
         return Err(format!(
             "{}, found {} {:?}{}",
             expected(),
@@ -322,6 +325,10 @@ mod tests {
                 bytes,
                 "{element}"
             );
+            let (header, data) =
+                write(*element, &[], &bytes[..1.max(element.bits() as usize / 8)]).unwrap();
+            let number = [&*header, &*data].concat();
+            assert!(read(&number, *element, &[1, 1]).is_ok(), "{element}");
             let said = read(&written, *element, &[15]).unwrap_err();
             assert!(
                 said.starts_with(&format!("expected {element} [15], found "))

@@ -469,7 +469,7 @@ impl Done {
             budgets: None,
             against: None,
             compared: None,
-            first_nan: None,
+            searched: None,
             findings: self.findings.clone(),
             facts: self.facts.clone(),
             seed: self.seed,

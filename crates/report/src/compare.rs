@@ -3,7 +3,7 @@
 use crate::statistics::number;
 use crate::style::{Paint, clean};
 use chipless_kernels::cast::decode_f64;
-use chipless_model::{ElementType, Kind, Port, Scale};
+use chipless_model::{ElementType, Kind, Port, Scale, count};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
@@ -134,9 +134,29 @@ pub struct FirstNan {
 }
 
 /// What came of the search for it: nothing where no task wrote one.
-#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(transparent)]
 pub struct NanSearch(pub Option<FirstNan>);
+
+/// Where numbers went wrong in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Searched {
+    /// The first that is none.
+    pub first_nan: NanSearch,
+    /// Those that are smaller than what was computed.
+    pub clipped: Clipped,
+}
+
+/// Computed elements that are ±65504, the largest float16, as what is beyond it is stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct Clipped {
+    /// How many.
+    pub values: u64,
+    /// Tasks that wrote them.
+    pub tasks: usize,
+    /// The first of these, if there is one.
+    pub first: Option<String>,
+}
 
 /// The smallest float16 of full precision, and the step of those below it.
 const LEAST_NORMAL: f64 = 1.0 / 16384.0;
@@ -449,7 +469,7 @@ pub(crate) fn text(
     out: &mut String,
     paint: Paint,
     compared: Option<&[Comparison]>,
-    searched: Option<&NanSearch>,
+    searched: Option<&Searched>,
 ) {
     if let Some(compared) = compared {
         let _ = write!(out, "\n{}", paint.strong("compared"));
@@ -470,9 +490,9 @@ pub(crate) fn text(
             );
         }
     }
-    if let Some(NanSearch(first)) = searched {
+    if let Some(Searched { first_nan, clipped }) = searched {
         let _ = writeln!(out, "\n{}", paint.strong("first NaN or infinity"));
-        let _ = match first {
+        let _ = match &first_nan.0 {
             None => writeln!(out, "  no task wrote one"),
             Some(FirstNan {
                 task,
@@ -487,6 +507,17 @@ pub(crate) fn text(
                 )
             }
         };
+        if let Some(first) = &clipped.first {
+            let _ = writeln!(
+                out,
+                "\n{}  {}\n  {} of {}, first {}",
+                paint.strong("clipped"),
+                paint.dim("results of ±65504, the largest float16: what is larger is stored as it"),
+                count(clipped.values as usize, "value"),
+                count(clipped.tasks, "task"),
+                clean(first)
+            );
+        }
     }
 }
 

@@ -320,7 +320,7 @@ pub(crate) fn run<'r, 'a>(program: &'r Program<'a>, timeline: &'r Timeline) -> R
         budgets: None,
         against: None,
         compared: None,
-        first_nan: None,
+        searched: None,
         findings: Vec::new(),
         facts: vec![],
         seed: None,

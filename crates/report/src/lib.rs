@@ -50,7 +50,10 @@ pub mod why;
 mod example;
 
 pub use bars::widest;
-pub use compare::{Comparison, FirstNan, NanSearch, Reference, SliceError, Tolerance, difference};
+pub use compare::{
+    Clipped, Comparison, FirstNan, NanSearch, Reference, Searched, SliceError, Tolerance,
+    difference,
+};
 pub use facts::Facts;
 pub use lanes::joint;
 pub use statistics::{Statistics, number};

@@ -6,7 +6,7 @@ mod used;
 
 use crate::attribution::Attribution;
 use crate::bars::{cut, widest};
-use crate::compare::{self, Comparison, NanSearch};
+use crate::compare::{self, Comparison, Searched};
 use crate::facts;
 use crate::findings::Checked;
 use crate::schedule_trace::Compared;
@@ -65,8 +65,8 @@ pub struct Run<'r, 'a> {
     pub against: Option<Compared>,
     /// Outputs beside what they should be, where somebody asked.
     pub compared: Option<Vec<Comparison>>,
-    /// Where the first NaN or infinity was written, if anywhere, where somebody asked.
-    pub first_nan: Option<NanSearch>,
+    /// Where numbers went wrong, where somebody asked.
+    pub searched: Option<Searched>,
     /// What the values of the run showed.
     pub findings: Vec<Finding>,
     /// What the target knows besides: traffic, energy.
@@ -160,7 +160,7 @@ impl Run<'_, '_> {
                 let part = share(self.guessed(), timeline.end);
                 let lacks = match program.guess_lacks {
                     Time::ZERO => String::new(),
-                    more => format!(", which at a byte a cycle takes {more} more"),
+                    more => format!(": at a byte a cycle, the busiest unit works {more} longer"),
                 };
                 format!(
                     "; {} of the critical path is a guess{lacks} (see notes)",
@@ -174,7 +174,7 @@ impl Run<'_, '_> {
         }
         self.outputs_text(&mut out, paint);
         let compared = self.compared.as_deref();
-        compare::text(&mut out, paint, compared, self.first_nan.as_ref());
+        compare::text(&mut out, paint, compared, self.searched.as_ref());
         if self.is_timed {
             self.times_text(&mut out, paint, width);
         }
@@ -237,7 +237,9 @@ impl Run<'_, '_> {
                 output.statistics
             );
             if let Some(path) = &output.path {
-                let _ = write!(out, "  {}", paint.dim(format_args!("→ {path}")));
+                let host = port.host_element.filter(|host| *host != port.element);
+                let host = host.map_or_else(String::new, |host| format!(" as {host}"));
+                let _ = write!(out, "  {}", paint.dim(format_args!("→ {path}{host}")));
             }
             out.push('\n');
         }
@@ -440,7 +442,10 @@ impl Run<'_, '_> {
     /// The run with other figures of the machine.
     fn changes_text(&self, out: &mut String, paint: Paint) {
         if let Some(changes) = &self.what_if {
-            let note = "estimated; tasks and their order stay as compiled: compiling again may gain more or less";
+            let mut note = "estimated; tasks and their order stay as compiled: compiling again may gain more or less".to_owned();
+            if !changes.is_sorted_by_key(|change| Time::from_ns(change.latency_ns)) {
+                note.push_str("; last, what was measured to be no faster on chips");
+            }
             let (title, note) = (paint.strong("what if"), paint.dim(note));
             let _ = writeln!(out, "\n{title}  {note}");
             let names = widest(changes.iter().map(|change| &*change.change));

@@ -1,4 +1,4 @@
-//! For the person with wrong numbers: where bytes come from, and which task was the first to write a NaN or an infinity.
+//! For the person with wrong numbers: where bytes come from, which task was the first to write a NaN or an infinity, and what was clipped.
 
 use crate::timeline::Timeline;
 use chipless_model::{
@@ -94,41 +94,90 @@ pub fn nonfinite_of(
     storage: &Storage<'_>,
     kind: NonfiniteKind,
 ) -> Option<Nonfinite> {
-    let kernel = program.kernel(task);
     let mut first = None;
-    let mut look = |buffer: BufferId, pattern: &Pattern, element: ElementType| {
-        if first.is_none() {
-            first = find(storage.bytes(buffer), pattern, element, kind).map(|byte| Nonfinite {
-                task,
-                buffer,
-                byte,
-                element,
-            });
+    for result in results(program, task) {
+        let Written {
+            buffer, element, ..
+        } = result;
+        let found = find(storage.bytes(buffer), &result.pattern, element, kind);
+        first = first.or(found.map(|byte| Nonfinite {
+            task,
+            buffer,
+            byte,
+            element,
+        }));
+    }
+    first
+}
+
+/// How many of the elements that a task has just computed are the float16 of the largest magnitude, as what is larger becomes where
+/// conversions clip. What the task only moves does not count.
+pub fn clipped(program: &Program<'_>, task: TaskId, storage: &Storage<'_>) -> u64 {
+    const LARGEST: [u16; 2] = [0x7bff, 0xfbff];
+    let mut clipped = 0;
+    for result in results(program, task) {
+        let (bytes, pattern) = (storage.bytes(result.buffer), &result.pattern);
+        let is_half = result.element == ElementType::Float16 && pattern.run.is_multiple_of(2);
+        if result.is_moved || !is_half || !pattern.fits(bytes.len() as u64) {
+            continue;
         }
-    };
-    let mut is_typed = false;
+        for at in pattern.runs() {
+            let run = &bytes[at as usize..][..pattern.run as usize];
+            let (halves, _) = run.as_chunks();
+            let halves = halves.iter().map(|bytes| u16::from_le_bytes(*bytes));
+            clipped += halves.filter(|bits| LARGEST.contains(bits)).count() as u64;
+        }
+    }
+    clipped
+}
+
+/// Elements that a task writes.
+struct Written {
+    buffer: BufferId,
+    pattern: Pattern,
+    element: ElementType,
+    /// Whether they are moved, and not computed.
+    is_moved: bool,
+}
+
+/// What a task writes, as far as its type is known.
+fn results(program: &Program<'_>, task: TaskId) -> Vec<Written> {
+    let kernel = program.kernel(task);
+    let mut results = Vec::new();
     kernel.results(&mut |access, element| {
-        is_typed = true;
-        look(access.buffer, &access.pattern, element);
+        let is_moved = kernel
+            .source_of(access.buffer, access.pattern.offset)
+            .is_some();
+        results.push(Written {
+            buffer: access.buffer,
+            pattern: access.pattern,
+            element,
+            is_moved,
+        });
     });
-    if is_typed {
-        return first;
+    if !results.is_empty() {
+        return results;
     }
     let mut accesses: Vec<Access> = Vec::new();
     kernel.accesses(&mut |access| accesses.push(access));
-    let written = |a: &&Access| a.direction == Direction::Write && a.certainty == Certainty::Exact;
-    for access in accesses.iter().filter(written) {
+    let written = |a: &Access| a.direction == Direction::Write && a.certainty == Certainty::Exact;
+    for access in accesses.into_iter().filter(written) {
         // Bytes that are moved keep the type that they have where they come from.
         let source = kernel.source_of(access.buffer, access.pattern.offset);
-        let known = kernel.tensor(access).map(|(element, _)| element);
+        let known = kernel.tensor(&access).map(|(element, _)| element);
         let element = known
             .or_else(|| port_type(program, access.buffer))
             .or_else(|| port_type(program, source.map(|(buffer, _)| buffer)?));
         if let Some(element) = element {
-            look(access.buffer, &access.pattern, element);
+            results.push(Written {
+                buffer: access.buffer,
+                pattern: access.pattern,
+                element,
+                is_moved: source.is_some(),
+            });
         }
     }
-    first
+    results
 }
 
 /// The element type of an input or output that is this buffer.

@@ -36,7 +36,9 @@ mod verified;
 mod world;
 
 pub use deadlock::{Deadlock, Stuck};
-pub use diagnosis::{Nonfinite, NonfiniteKind, nonfinite, nonfinite_element, nonfinite_of, origin};
+pub use diagnosis::{
+    Nonfinite, NonfiniteKind, clipped, nonfinite, nonfinite_element, nonfinite_of, origin,
+};
 pub use effects::{Effects, Functional, TimingOnly};
 pub use engine::{Order, Outcome, Stop};
 pub use moment::{At, Moment, SyncState};

@@ -542,6 +542,12 @@ impl Document for Opened<'_> {
                 by.name
             ));
         }
+        let (needed, present) = (schedule.buffer_size, machine.core.buffer_bytes);
+        if let Some(needed) = needed.filter(|needed| by.file.is_some() && *needed > present) {
+            lowered.notes.push(format!(
+                "the schedule is made for {needed} bytes of L2 (buffersize), this machine has {present}: what lies beyond cannot run there. Schedule the network for it"
+            ));
+        }
         lowered
             .notes
             .extend(self.mesh_note(&machine, by.file.as_deref()));

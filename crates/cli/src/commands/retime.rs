@@ -136,19 +136,29 @@ fn named(program: &Program<'_>, name: &str) -> Result<Vec<TaskId>, Failure> {
     if meant.is_empty() {
         return Err(Failure::misuse(
             "--what-if",
-            nothing(program, &attribution, name),
+            nothing(program, &attribution, name, is_kind),
         ));
     }
     Ok(meant)
 }
 
 /// What to say where a program has nothing of this name: what can be left out.
-fn nothing(program: &Program<'_>, attribution: &Attribution, name: &str) -> String {
+fn nothing(
+    program: &Program<'_>,
+    attribution: &Attribution,
+    name: &str,
+    may_be_kind: bool,
+) -> String {
     let tasks = program.tasks.indices();
     let operations = tasks.clone().map(|task| program.kernel(task).operation());
     let carried = tasks.filter_map(|task| Some(Carries::of(program, task)?.name().into()));
     let kinds: BTreeSet<String> = operations.chain(carried).map(Into::into).collect();
     let layers = why::layers(program, attribution);
+    if !may_be_kind && kinds.contains(name) {
+        return format!(
+            "expected a layer of the program, found \"{name}\", which is a kind of task: {KIND}{name}"
+        );
+    }
     // The beginning of a layer's name is no mistake of spelling in a kind's.
     let is_start = layers.iter().any(|known| known.layer.starts_with(name));
     let mut hint = if is_start && !name.is_empty() {

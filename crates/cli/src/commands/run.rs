@@ -29,11 +29,12 @@ use chipless::{Budget, FailureKind, OpenDocument, Options, Policy};
 use chipless_model::{Finding, Grade, Program, Storage, TaskId};
 use chipless_report::attribution::Attribution;
 use chipless_report::summary::Output;
-use chipless_report::{Comparison, NanSearch, Statistics, Tolerance};
+use chipless_report::{Comparison, Searched, Statistics, Tolerance};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
 use clap::Args;
 use compared_with::{ComparedWith, compared_with};
 use contract::Contract;
+use diagnosis::Search;
 use driven::Driven;
 use inputs::Given;
 use outputs::Dumps;
@@ -87,6 +88,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PERCENT", value_parser = super::percent, requires = "compare")]
     tolerance: Option<f64>,
     /// Find the first task that writes a NaN or an infinity.
+    ///
+    /// Also counts the results that float16 clips: the model may have larger ones there, and outputs that differ from it.
     #[arg(long, conflicts_with = "timing_only")]
     find_nan: bool,
     /// Refuse numbers that rest on weaker evidence than this.
@@ -284,7 +287,7 @@ const NAMES: &str = "names";
 struct Outcomes {
     written: Vec<Output>,
     compared: Option<Vec<Comparison>>,
-    first_nan: Option<NanSearch>,
+    searched: Option<Searched>,
     /// What the values showed.
     findings: Vec<Finding>,
 }
@@ -458,13 +461,13 @@ impl<'p> Session<'_, 'p> {
         }
         let (progress, total) = (Bar::new("tasks"), self.program.tasks.len() as u64);
         let mut done = 0;
-        let mut first_nan = None;
+        let mut search = self.arguments.find_nan.then(Search::default);
         let mut observe = |task: TaskId, storage: &Storage<'_>| {
             done += 1;
             progress.at(done, total, "");
             dumps.observe(self.program, task, storage);
-            if self.arguments.find_nan && first_nan.is_none() {
-                first_nan = chipless_sim::nonfinite(self.program, task, storage);
+            if let Some(search) = &mut search {
+                search.observe(self.program, task, storage);
             }
         };
         let outcome = chipless_sim::run_in(
@@ -475,11 +478,8 @@ impl<'p> Session<'_, 'p> {
                 .observed_by(&mut observe),
         );
         progress.clear();
-        let first_nan = self
-            .arguments
-            .find_nan
-            .then(|| diagnosis::first_nan(self.program, first_nan));
-        self.executed(outcome, &storage, dumps, first_nan, &random)
+        let searched = search.map(Search::found);
+        self.executed(outcome, &storage, dumps, searched, &random)
     }
 
     /// Writes what an execution gave, compares it and tells of it.
@@ -488,7 +488,7 @@ impl<'p> Session<'_, 'p> {
         outcome: Outcome,
         storage: &Storage<'p>,
         dumps: Dumps,
-        first_nan: Option<NanSearch>,
+        searched: Option<Searched>,
         random: &[String],
     ) -> Result<Exit, Failure> {
         let Outcome { timeline, end } = outcome;
@@ -537,7 +537,7 @@ impl<'p> Session<'_, 'p> {
         let outcomes = Outcomes {
             written,
             compared,
-            first_nan,
+            searched,
             findings,
         };
         self.summarise(

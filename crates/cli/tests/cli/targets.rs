@@ -401,6 +401,43 @@ fn wrong_numbers_are_traced_to_their_task() {
     );
     let found = json_of(&["run", &program, "--input", &input, "--find-nan", "--json"]);
     assert_eq!(found["first_nan"]["buffer"], "b");
+    // Sums that float16 does not hold are clipped.
+    let program = "fixtures/npu/add/program.blob";
+    let of = |bits: u16| {
+        let (element, shape) = (chipless_model::ElementType::Float16, [1, 32, 16, 16]);
+        let values = bits.to_le_bytes().repeat(32 * 16 * 16);
+        let (header, values) = chipless::npy::write(element, &shape, &values).unwrap();
+        let file = other.path().join(format!("{bits:x}.npy"));
+        std::fs::write(&file, [&*header, &*values].concat()).unwrap();
+        file.display().to_string()
+    };
+    let (x, y) = (format!("x={}", of(0x7b00)), format!("y={}", of(0x7b00)));
+    let found = json_of(&[
+        "run",
+        program,
+        "--input",
+        &x,
+        "--input",
+        &y,
+        "--find-nan",
+        "--json",
+    ]);
+    assert_eq!(found["clipped"]["values"], 32 * 16 * 16);
+    let (x, y) = (format!("x={}", of(0x7b00)), format!("y={}", of(0x3c00)));
+    let found = json_of(&[
+        "run",
+        program,
+        "--input",
+        &x,
+        "--input",
+        &y,
+        "--find-nan",
+        "--json",
+    ]);
+    assert_eq!(
+        found["clipped"],
+        json!({"values": 0, "tasks": 0, "first": null})
+    );
     // A program of quoted operations is refused where proof is demanded.
     let program = "fixtures/neuron/rmsnorm/program.neff";
     let (status, _, said) = crate::support::run(&["run", program, "--evidence", "proven"]);

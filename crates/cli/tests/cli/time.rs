@@ -276,6 +276,11 @@ fn a_program_is_timed_as_if_it_were_compiled_otherwise() {
             "Its tasks have no layers: compile it with PERF_COUNT=YES",
         ),
         (
+            four,
+            "without=layer:weights",
+            "found \"weights\", which is a kind of task: kind:weights",
+        ),
+        (
             named,
             "without=conw",
             "expected a layer or a kind of task of the program, found \"conw\"",

@@ -274,7 +274,7 @@ impl<'r> Run<'r, '_> {
         } else {
             ""
         };
-        let note = format!("estimated{mean}; * is on the critical path");
+        let note = format!("estimated{mean}; those on the critical path (*) first");
         let (title, note) = (paint.strong("longest waits"), paint.dim(note));
         let _ = writeln!(out, "\n{title}  {note}");
         let queues: Vec<String> = waited

@@ -2,7 +2,7 @@
 
 use super::{Run, tasks_of_queues, utilization};
 use crate::SCHEMA_VERSION;
-use crate::compare::{Comparison, NanSearch};
+use crate::compare::{Clipped, Comparison, NanSearch};
 use crate::facts::Facts;
 use crate::findings::{FileReport, FindingReport};
 use crate::schedule_trace::Compared;
@@ -75,7 +75,8 @@ impl Run<'_, '_> {
                 })
                 .collect(),
             compare: self.compared.as_deref(),
-            first_nan: self.first_nan.as_ref(),
+            first_nan: self.searched.as_ref().map(|searched| &searched.first_nan),
+            clipped: self.searched.as_ref().map(|searched| &searched.clipped),
             layers: self.layers(),
             outside_layers: why::outside(program, &self.attribution),
             critical: why::critical(program, &self.attribution, self.timeline.end),
@@ -181,6 +182,9 @@ pub struct RunReport<'a> {
     /// Where the first NaN or infinity was written, null where none was; absent where nobody asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_nan: Option<&'a NanSearch>,
+    /// Computed elements that are the largest float16, as what is beyond it is stored; absent where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clipped: Option<&'a Clipped>,
     /// What each layer of the network took, in the order in which they started; absent where no task names its layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<why::Layer<'a>>,

@@ -386,7 +386,7 @@ fn table(path: &str, steps: usize, health: &Health) -> String {
     out.push_str(if has_errors {
         "\nErrors are distances from the exact results of the same operands, in steps of the output's scale.\n"
     } else {
-        "\nThe columns of errors are empty: the file does not say the scales of what lies between its nodes (a .pt file of the graph does).\n"
+        "\nThe columns of errors are empty: the file does not say the scales of what lies between its nodes. A .pt file does where its graph has them (quanta).\n"
     });
     out
 }

@@ -3,9 +3,9 @@
 use crate::failure::Failure;
 use crate::files::{self, Names};
 use chipless::{FailureKind, npy, suggest};
-use chipless_model::{Grade, Kind, Port, Program, Scale, Storage};
-use chipless_report::{Comparison, FirstNan, NanSearch, Reference, Tolerance};
-use chipless_sim::{Nonfinite, Timeline, origin};
+use chipless_model::{Grade, Kind, Port, Program, Scale, Storage, TaskId};
+use chipless_report::{Comparison, FirstNan, Reference, Searched, Tolerance};
+use chipless_sim::{Timeline, origin};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -144,13 +144,34 @@ fn scale(port: &Port, expected: &npy::Reference<'_>) -> Result<Option<Scale>, St
     }
 }
 
-/// Where a NaN was found, in the program's names.
-pub(super) fn first_nan(program: &Program<'_>, found: Option<Nonfinite>) -> NanSearch {
-    NanSearch(found.map(|found| FirstNan {
-        task: program.task_name(found.task),
-        buffer: program.buffers[found.buffer].name.clone(),
-        offset: found.byte,
-    }))
+/// Looks for the place where numbers go wrong, task by task.
+#[derive(Default)]
+pub(super) struct Search(Searched);
+
+impl Search {
+    /// Looks at what a task has just written.
+    pub(super) fn observe(&mut self, program: &Program<'_>, task: TaskId, storage: &Storage<'_>) {
+        let Searched { first_nan, clipped } = &mut self.0;
+        if first_nan.0.is_none() {
+            let found = chipless_sim::nonfinite(program, task, storage);
+            first_nan.0 = found.map(|found| FirstNan {
+                task: program.task_name(found.task),
+                buffer: program.buffers[found.buffer].name.clone(),
+                offset: found.byte,
+            });
+        }
+        let values = chipless_sim::clipped(program, task, storage);
+        if values > 0 {
+            clipped.values += values;
+            clipped.tasks += 1;
+            let first = || program.task_name(task);
+            clipped.first.get_or_insert_with(first);
+        }
+    }
+
+    pub(super) fn found(self) -> Searched {
+        self.0
+    }
 }
 
 /// Refuses a program that rests on anything weaker than what was asked for.

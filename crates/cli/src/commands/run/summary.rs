@@ -173,7 +173,7 @@ impl<'p> Session<'_, 'p> {
             budgets,
             against: self.against(timeline)?,
             compared: outcomes.compared,
-            first_nan: outcomes.first_nan,
+            searched: outcomes.searched,
             findings: outcomes.findings,
             facts,
             seed,
