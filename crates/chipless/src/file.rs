@@ -298,6 +298,17 @@ impl OpenDocument<'_> {
         })
     }
 
+    /// The change of the machine with which guessed costs count the bytes that they leave out, at the rates that their sources name; nothing
+    /// where none leaves out any.
+    ///
+    /// # Errors
+    /// A machine file that cannot be used.
+    pub fn rated(&self, program: &Program<'_>) -> Result<Option<String>, Failure> {
+        let guesses = self.guesses(program)?.into_iter();
+        let changes: Vec<String> = guesses.filter_map(|guess| guess.rated).collect();
+        Ok((!changes.is_empty()).then(|| changes.join(",")))
+    }
+
     /// The contract of the file (an `IOSpec`): its own, or that of its program.
     ///
     /// # Errors

@@ -394,3 +394,36 @@ fn a_large_mesh_of_idle_cores_costs_nothing() {
         format!(r#"{{"-1": {output}, "2": [], "top_batch_cut": 1, "xlen": 2, "ylen": 65535}}"#);
     chipless_fuzzing::gemini_network(schedule.as_bytes());
 }
+
+/// A target's body.
+type Body = fn(&[u8]);
+
+macro_rules! bodies {
+    ($($name:ident)*) => {
+        &[$((stringify!($name), chipless_fuzzing::$name as Body)),*]
+    };
+}
+
+const BODIES: &[(&str, Body)] = bodies! {
+    adg_read brute_force device_workload dfg_read dsa_run gemini_lower gemini_network gemini_read machine_read model
+    neuron_assemble neuron_lower neuron_read neuron_round_trip neuron_run npu_lower npu_read npu_run npy_read onnx_read
+    policy_read schedule_tree spu_femto spu_iospec spu_plan spu_run spu_saved sweep_plan yaml_read
+};
+
+/// Inputs that fuzzers made and kept, of each target the smallest that reach code which others do not.
+#[test]
+fn kept_inputs_do_no_harm() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
+    for (name, body) in BODIES {
+        let target = format!("{folder}/{name}");
+        let files = std::fs::read_dir(&target).unwrap_or_else(|error| panic!("{target}: {error}"));
+        let mut paths: Vec<PathBuf> = files
+            .map(|file| file.expect("a readable file").path())
+            .collect();
+        paths.sort();
+        assert!(!paths.is_empty(), "{target} has no inputs");
+        for path in paths {
+            body(&std::fs::read(path).expect("a readable input"));
+        }
+    }
+}

@@ -208,7 +208,7 @@ pub(super) struct Changes {
     /// Re-run with each parameter improved 2x and rank speed-ups.
     ///
     /// It also times what --what-if offers: the kinds of tasks and the layers with the most time on the critical path, each as if it took none; for an NPU
-    /// program, more tiles and int8.
+    /// program, more tiles and int8, and guessed costs with the bytes that they leave out.
     #[arg(long)]
     rank: bool,
 }
@@ -222,12 +222,15 @@ impl Changes {
         (program, attribution, base): (&Program<'_>, &Attribution, Time),
     ) -> Result<Option<Vec<WhatIf>>, Failure> {
         let mut changes = self.what_if.clone();
+        let mut rated = None;
         if self.rank {
-            changes.extend(opened.with_document(options, |document| {
+            rated = opened.with_document(options, |document| {
                 let recompiles = document.capabilities().recompiles;
-                Ok(recompiles.map_or_else(Vec::new, |of| of.compilations(program)))
-            })?);
+                changes.extend(recompiles.map_or_else(Vec::new, |of| of.compilations(program)));
+                Ok(document.rated(program)?)
+            })?;
             changes.extend(dearest(program, attribution, base));
+            changes.extend(rated.clone());
         }
         if changes.is_empty() {
             return Ok(None);
@@ -253,7 +256,10 @@ impl Changes {
                 let each = each_change(change);
                 let how = |change: &&str| recompiles.and_then(|of| of.how(change));
                 let last = |change: &&str| recompiles.is_some_and(|of| of.gains_nothing(change));
-                let hows: Vec<String> = each.iter().filter_map(how).collect();
+                let mut hows: Vec<String> = each.iter().filter_map(how).collect();
+                if rated.as_ref() == Some(change) {
+                    hows.push("if what is a guess took a byte a cycle".to_owned());
+                }
                 let how = (!hows.is_empty()).then(|| hows.join("; "));
                 (how, each.iter().any(last))
             };

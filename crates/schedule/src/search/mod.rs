@@ -224,7 +224,7 @@ pub(crate) fn ranked(
         interrupted,
         limits,
         best,
-        left: Vec::new(),
+        passed_over: Vec::new(),
         history: Vec::new(),
         trees: 1,
         stopped: None,
@@ -256,7 +256,7 @@ pub(crate) fn ranked(
     });
     others.dedup();
     let runner_up = others.first().cloned();
-    others.splice(0..0, coordinator.left);
+    others.splice(0..0, coordinator.passed_over);
     // A model in which cores do not wait for DRAM may leave some idle that a machine has work for.
     let spread = start::spread(&mut searcher, &best);
     if spread != best {
@@ -361,7 +361,7 @@ struct Coordinator<'o> {
     /// The best tree from each start.
     best: Vec<State>,
     /// Those that are not gone on from.
-    left: Vec<State>,
+    passed_over: Vec<State>,
     history: Vec<Step>,
     trees: u64,
     stopped: Option<Stopped>,
@@ -408,7 +408,7 @@ impl Coordinator<'_> {
                 chain.best = chosen.clone();
             }
         }
-        self.left = std::mem::replace(&mut self.best, vec![chosen]);
+        self.passed_over = std::mem::replace(&mut self.best, vec![chosen]);
     }
 
     /// Gives each chain its part of the next round; `false` where there is none.
