@@ -303,9 +303,9 @@ impl OpenDocument<'_> {
     ///
     /// # Errors
     /// A machine file that cannot be used.
-    pub fn rated(&self, program: &Program<'_>) -> Result<Option<String>, Failure> {
+    pub fn guesses_with_bytes(&self, program: &Program<'_>) -> Result<Option<String>, Failure> {
         let guesses = self.guesses(program)?.into_iter();
-        let changes: Vec<String> = guesses.filter_map(|guess| guess.rated).collect();
+        let changes: Vec<String> = guesses.filter_map(|guess| guess.with_bytes).collect();
         Ok((!changes.is_empty()).then(|| changes.join(",")))
     }
 

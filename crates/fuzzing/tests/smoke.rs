@@ -410,7 +410,7 @@ const BODIES: &[(&str, Body)] = bodies! {
     policy_read schedule_tree spu_femto spu_iospec spu_plan spu_run spu_saved sweep_plan yaml_read
 };
 
-/// Inputs that fuzzers made and kept, of each target the smallest that reach code which others do not.
+/// Inputs that fuzzers made and kept: of each target some small ones that reach code which others do not.
 #[test]
 fn kept_inputs_do_no_harm() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");

@@ -94,20 +94,18 @@ pub fn nonfinite_of(
     storage: &Storage<'_>,
     kind: NonfiniteKind,
 ) -> Option<Nonfinite> {
-    let mut first = None;
-    for result in results(program, task) {
+    results(program, task).into_iter().find_map(|result| {
         let Written {
             buffer, element, ..
         } = result;
-        let found = find(storage.bytes(buffer), &result.pattern, element, kind);
-        first = first.or(found.map(|byte| Nonfinite {
+        let byte = find(storage.bytes(buffer), &result.pattern, element, kind)?;
+        Some(Nonfinite {
             task,
             buffer,
             byte,
             element,
-        }));
-    }
-    first
+        })
+    })
 }
 
 /// How many of the elements that a task has just computed are the float16 of the largest magnitude, as what is larger becomes where

@@ -17,8 +17,8 @@ pub(crate) struct Guess {
     pub(crate) note: String,
     /// What it leaves out of the time of a unit.
     pub(crate) lacks: Time,
-    /// The change of the machine with which it leaves out nothing, if it does.
-    pub(crate) rated: Option<String>,
+    /// The change of the machine with which it counts the bytes that it leaves out, if it leaves out any.
+    pub(crate) with_bytes: Option<String>,
 }
 
 /// Behind the rate at which a cost that counts no bytes may count them, in the unit of the figure.
@@ -89,7 +89,7 @@ pub(crate) fn guesses(
             ),
             tasks,
             lacks: lacks.unwrap_or(Time::ZERO),
-            rated: lacks.and_then(|_| Some(format!("{}={:e}", last.key, rate(why)?))),
+            with_bytes: lacks.and_then(|_| Some(format!("{}={:e}", last.key, rate(why)?))),
         });
     }
     let total = |guess: &Guess| took(program, &guess.tasks).map(|(total, _)| total);

@@ -531,29 +531,24 @@ impl Document for Opened<'_> {
         }
         let mut lowered = chipless_gemini::lower(schedule, &data, &machine, &self.options.limits)
             .map_err(|finding| Failure::program(vec![*finding]))?;
+        let notes = &mut lowered.notes;
         if let (Weights::Seeded(seed), Some(_)) = (&self.weights, &self.network) {
-            lowered.notes.push(format!(
+            notes.push(format!(
                 "weights are random (seed {seed}); --weights DIR gives real ones"
             ));
         }
         if by.file.is_none() {
-            lowered.notes.push(format!(
+            notes.push(format!(
                 "a schedule does not name its machine: its times are by \"{}\", which is built in. For those of another, pass `--machine mesh.json`, the mesh that `chipless schedule` took",
                 by.name
             ));
         }
-        let (needed, present) = (schedule.buffer_size, machine.core.buffer_bytes);
-        if let Some(needed) = needed.filter(|needed| by.file.is_some() && *needed > present) {
-            lowered.notes.push(format!(
-                "the schedule is made for {needed} bytes of L2 (buffersize), this machine has {present}: what lies beyond cannot run there. Schedule the network for it"
-            ));
-        }
-        lowered
-            .notes
-            .extend(self.mesh_note(&machine, by.file.as_deref()));
+        let lack = by.file.as_ref().and_then(|_| machine.lack_of_l2(schedule));
+        notes.extend(lack);
+        notes.extend(self.mesh_note(&machine, by.file.as_deref()));
         // A name such as mesh4x4 has the usual units.
         if let Some(file) = by.file.as_ref().filter(|file| self.options.exists(file)) {
-            lowered.notes.push(format!(
+            notes.push(format!(
                 "the units take as long as the schedule says, whatever units {file} has: `chipless schedule` computes that for a mesh"
             ));
         }

@@ -222,15 +222,15 @@ impl Changes {
         (program, attribution, base): (&Program<'_>, &Attribution, Time),
     ) -> Result<Option<Vec<WhatIf>>, Failure> {
         let mut changes = self.what_if.clone();
-        let mut rated = None;
+        let mut guesses_with_bytes = None;
         if self.rank {
-            rated = opened.with_document(options, |document| {
+            guesses_with_bytes = opened.with_document(options, |document| {
                 let recompiles = document.capabilities().recompiles;
                 changes.extend(recompiles.map_or_else(Vec::new, |of| of.compilations(program)));
-                Ok(document.rated(program)?)
+                Ok(document.guesses_with_bytes(program)?)
             })?;
             changes.extend(dearest(program, attribution, base));
-            changes.extend(rated.clone());
+            changes.extend(guesses_with_bytes.clone());
         }
         if changes.is_empty() {
             return Ok(None);
@@ -257,7 +257,7 @@ impl Changes {
                 let how = |change: &&str| recompiles.and_then(|of| of.how(change));
                 let last = |change: &&str| recompiles.is_some_and(|of| of.gains_nothing(change));
                 let mut hows: Vec<String> = each.iter().filter_map(how).collect();
-                if rated.as_ref() == Some(change) {
+                if guesses_with_bytes.as_ref() == Some(change) {
                     hows.push("if what is a guess took a byte a cycle".to_owned());
                 }
                 let how = (!hows.is_empty()).then(|| hows.join("; "));

@@ -411,33 +411,15 @@ fn wrong_numbers_are_traced_to_their_task() {
         std::fs::write(&file, [&*header, &*values].concat()).unwrap();
         file.display().to_string()
     };
-    let (x, y) = (format!("x={}", of(0x7b00)), format!("y={}", of(0x7b00)));
-    let found = json_of(&[
-        "run",
-        program,
-        "--input",
-        &x,
-        "--input",
-        &y,
-        "--find-nan",
-        "--json",
-    ]);
-    assert_eq!(found["clipped"]["values"], 32 * 16 * 16);
-    let (x, y) = (format!("x={}", of(0x7b00)), format!("y={}", of(0x3c00)));
-    let found = json_of(&[
-        "run",
-        program,
-        "--input",
-        &x,
-        "--input",
-        &y,
-        "--find-nan",
-        "--json",
-    ]);
-    assert_eq!(
-        found["clipped"],
-        json!({"values": 0, "tasks": 0, "first": null})
-    );
+    let clipped = |x: u16, y: u16| {
+        let (x, y) = (format!("x={}", of(x)), format!("y={}", of(y)));
+        let inputs = ["--input", &x, "--input", &y];
+        let all = [&["run", program, "--find-nan", "--json"], &inputs[..]].concat();
+        json_of(&all)["clipped"].clone()
+    };
+    assert_eq!(clipped(0x7b00, 0x7b00)["values"], 32 * 16 * 16);
+    let none = json!({"values": 0, "tasks": 0, "first": null});
+    assert_eq!(clipped(0x7b00, 0x3c00), none);
     // A program of quoted operations is refused where proof is demanded.
     let program = "fixtures/neuron/rmsnorm/program.neff";
     let (status, _, said) = crate::support::run(&["run", program, "--evidence", "proven"]);

@@ -208,13 +208,13 @@ pub(crate) fn ranked(
     let mut searcher = Searcher::new(evaluator(), options.objective);
     let limits = bounds(&searcher.evaluator.costs);
     let latest = options.latest.or(deadline);
-    let mut starts = start::starts(&mut searcher, &limits, latest, interrupted)?;
-    if options.one_pass {
-        starts = start::in_one_pass(&mut searcher, starts);
-    }
     let is_late = || {
         latest.is_some_and(|latest| Instant::now() >= latest) || interrupted.load(Ordering::Relaxed)
     };
+    let mut starts = start::starts(&mut searcher, &limits, &is_late)?;
+    if options.one_pass {
+        starts = start::in_one_pass(&mut searcher, starts);
+    }
     let mut best = start::ranked(&mut searcher, &starts, rank, &is_late);
     best.truncate(STARTS);
     let shared = Shared::new(&best, options, deadline);
@@ -413,8 +413,8 @@ impl Coordinator<'_> {
 
     /// Gives each chain its part of the next round; `false` where there is none.
     fn prepare(&mut self, shared: &Shared) -> bool {
-        let part = self.part();
-        let [of_time, _] = self.parts();
+        let [of_time, of_trees] = self.parts();
+        let part = of_time.max(of_trees);
         if self.interrupted.load(Ordering::Relaxed) {
             self.stopped = Some(Stopped::Interrupted);
         } else if self.options.trees.is_some_and(|trees| self.trees >= trees) {

@@ -6,8 +6,6 @@ use super::state::{Piece, State};
 use crate::model::node::{Branch, Leaf, Node, Region, Site};
 use crate::model::{Bounds, Impossible, Objective};
 use crate::tree::Cut;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 /// Layers of a segment that the dynamic program tries, at most.
 const LONGEST: usize = 80;
@@ -50,26 +48,21 @@ pub(super) fn ranked(
 pub(super) fn starts(
     searcher: &mut Searcher<'_>,
     limits: &Bounds,
-    deadline: Option<Instant>,
-    interrupted: &AtomicBool,
+    is_late: &dyn Fn() -> bool,
 ) -> Result<Vec<State>, Impossible> {
     let objective = searcher.objective;
     let weight = weight(searcher, limits);
     let mut states = Vec::new();
     let mut short = None;
     for groups in sub_batches(searcher) {
-        let is_late = || {
-            deadline.is_some_and(|deadline| Instant::now() >= deadline)
-                || interrupted.load(Ordering::Relaxed)
-        };
         if is_late() && !states.is_empty() {
             break;
         }
         match alone(searcher, groups, weight) {
             Ok(state) => {
-                states.extend(segments(searcher, &state, weight, LONGEST, &is_late));
+                states.extend(segments(searcher, &state, weight, LONGEST, is_late));
                 if !is_late() {
-                    states.extend(segments(searcher, &state, weight, SHORT, &is_late));
+                    states.extend(segments(searcher, &state, weight, SHORT, is_late));
                 }
                 states.push(state);
             }

@@ -1,5 +1,6 @@
 //! Machines: clocks, memories, rates, latencies and unit energies, from a TOML file that users copy and edit.
 
+use crate::schedule::Schedule;
 use chipless_model::Time;
 use serde::Deserialize;
 
@@ -192,6 +193,15 @@ impl Machine {
     pub fn named(name: &str) -> Option<Machine> {
         let (_, text) = MACHINES.iter().find(|(known, _)| *known == name)?;
         Machine::parse(text).ok()
+    }
+
+    /// What to say of a schedule that is made for more L2 than a core has.
+    pub fn lack_of_l2(&self, schedule: &Schedule) -> Option<String> {
+        let present = self.core.buffer_bytes;
+        let needed = schedule.buffer_size.filter(|needed| *needed > present)?;
+        Some(format!(
+            "the schedule is made for {needed} bytes of L2 (buffersize), this machine has {present}: what lies beyond cannot run there. Schedule the network for it"
+        ))
     }
 
     /// Columns and rows of the mesh, where the machine has one.
