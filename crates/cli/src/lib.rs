@@ -265,7 +265,7 @@ fn of_another_name(
 }
 
 /// What other tools call our commands, and what they are here.
-const ELSEWHERE: [(&[&str], &str); 9] = [
+const ELSEWHERE: [(&[&str], &str); 10] = [
     (
         &[
             "time",
@@ -302,6 +302,10 @@ const ELSEWHERE: [(&[&str], &str); 9] = [
     (
         &["compile", "build"],
         "schedule NET.onnx     makes a schedule of a network",
+    ),
+    (
+        &["mesh", "cores", "grid"],
+        "schedule NET.onnx --machine mesh4x4 -o OUT.json    is for a mesh of 4 × 4 cores",
     ),
     (
         &["show", "draw", "plot", "graph"],

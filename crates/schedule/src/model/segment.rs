@@ -6,7 +6,7 @@
 
 use super::leaf::{Costs, Leaf as LeafCost, Surroundings};
 use super::mesh::Traffic;
-use super::node::{Branch, Leaf, Node, Site};
+use super::node::{Branch, Leaf, Line, Node, Region, Site};
 use super::placed::Placed;
 use super::{Factors, Impossible};
 use crate::network::Network;
@@ -40,6 +40,8 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) listed: Vec<(Partition, Vec<u16>)>,
     placed: FxHashMap<(u16, u32, Site), (Partition, Rc<Placed>)>,
     kept: FxHashMap<Key, Option<Rc<LeafCost>>>,
+    /// By layer and batch, whether L2 has room for it on no partition.
+    oversized: FxHashMap<(u16, u32), bool>,
     most_kept: usize,
     most_placed: usize,
     shape: Shape,
@@ -114,6 +116,7 @@ impl<'a> Evaluator<'a> {
             listed: Vec::new(),
             placed: FxHashMap::default(),
             kept: FxHashMap::default(),
+            oversized: FxHashMap::default(),
             most_kept: KEPT / (cores * 32 + 200),
             most_placed: KEPT / (cores * 300 + 200),
             shape,
@@ -153,12 +156,63 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// The partition of a layer over some of a region's cores that needs the least room, and what it needs on the fullest core: the first
+    /// that fits, of those over most cores. `None` where none has a mapping.
+    pub(crate) fn least_room(
+        &mut self,
+        layer: u16,
+        batch: u32,
+        region: Region,
+    ) -> Option<(i64, Leaf)> {
+        let (room, factors) = (self.costs.machine.l2.bytes, self.factors);
+        let mut least: Option<(i64, Leaf)> = None;
+        for count in (1..=region.count).rev() {
+            for (position, part) in factors.of(count).iter().enumerate() {
+                let tile = self.costs.tile(usize::from(layer), *part, i64::from(batch));
+                if tile.is_none() {
+                    continue;
+                }
+                let site = Site::new(region, count, Line::Bands, position, 0);
+                let needed = self.placed(layer, batch, site).1.fullest();
+                if least.as_ref().is_none_or(|(fewest, _)| needed < *fewest) {
+                    let leaf = Leaf {
+                        layer,
+                        batch,
+                        region,
+                        site,
+                    };
+                    least = Some((needed, leaf));
+                }
+            }
+            if least.as_ref().is_some_and(|(needed, _)| *needed <= room) {
+                break;
+            }
+        }
+        least
+    }
+
+    /// Whether L2 has no room for a layer, however it is cut. By itself, it is then written in pieces.
+    fn is_oversized(&mut self, leaf: &Leaf) -> bool {
+        let key = (leaf.layer, leaf.batch);
+        if let Some(known) = self.oversized.get(&key) {
+            return *known;
+        }
+        let whole = Region {
+            first: 0,
+            count: self.costs.machine.cores() as u16,
+        };
+        let least = self.least_room(leaf.layer, leaf.batch, whole);
+        let is_oversized = least.is_some_and(|(needed, _)| needed > self.costs.machine.l2.bytes);
+        self.oversized.insert(key, is_oversized);
+        is_oversized
+    }
+
     /// The cost of a child of the root.
     pub(crate) fn segment(&mut self, node: &Node) -> Result<Segment, Impossible> {
         let mut shape = std::mem::take(&mut self.shape);
         shape.read(node, self.costs.network);
         let child = match node {
-            Node::Leaf(leaf) => self.leaf_sum(node, leaf, &shape).map(Child::Leaf),
+            Node::Leaf(leaf) => self.leaf_sum(node, leaf, &shape, true).map(Child::Leaf),
             Node::Cut(branch) => self.sum(node, branch, &shape, 0, true).map(Child::Sum),
         };
         shape.forget();
@@ -274,13 +328,17 @@ impl<'a> Evaluator<'a> {
         node: &Node,
         leaf: &Leaf,
         shape: &Shape,
+        is_alone: bool,
     ) -> Result<Rc<LeafCost>, Impossible> {
         let network = self.costs.network;
         let (sources, to_dram) = shape.around(leaf.layer);
         let cost = self.leaf_cost(leaf, sources, to_dram).ok_or_else(|| {
             Impossible::Mapping(network.layers[usize::from(leaf.layer)].name.clone())
         })?;
-        self.check(node, cost.placed.fullest(), "")?;
+        let fitting = self.check(node, cost.placed.fullest(), "");
+        if fitting.is_err() && !(is_alone && self.is_oversized(leaf)) {
+            fitting?;
+        }
         Ok(cost)
     }
 
@@ -315,7 +373,7 @@ impl<'a> Evaluator<'a> {
         let (mut first, mut last): (Option<Vec<i64>>, Option<Child>) = (None, None);
         for (child, flat) in branch.children.iter().zip(&shape.nodes[at].children) {
             let part = match child {
-                Node::Leaf(leaf) => Child::Leaf(self.leaf_sum(child, leaf, shape)?),
+                Node::Leaf(leaf) => Child::Leaf(self.leaf_sum(child, leaf, shape, false)?),
                 Node::Cut(inner) => {
                     Child::Sum(self.sum(child, inner, shape, *flat as usize, false)?)
                 }

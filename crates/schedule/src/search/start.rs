@@ -3,7 +3,7 @@
 use super::Rank;
 use super::menu::Searcher;
 use super::state::{Piece, State};
-use crate::model::node::{Branch, Leaf, Node, Region, Site};
+use crate::model::node::{Branch, Leaf, Node, Region};
 use crate::model::{Bounds, Impossible, Objective};
 use crate::tree::Cut;
 
@@ -230,64 +230,18 @@ fn alone(searcher: &mut Searcher<'_>, groups: u32, weight: f64) -> Result<State,
     })
 }
 
-/// The place that needs the least room, where the menu has none that fits.
+/// The place that needs the least room, where the menu has none that fits. Where L2 has too little even so, the layer is written in pieces.
 fn any_leaf(
     searcher: &mut Searcher<'_>,
     layer: u16,
     batch: u32,
     whole: Region,
 ) -> Result<Leaf, Impossible> {
-    let machine = searcher.evaluator.costs.machine;
-    let network = searcher.evaluator.costs.network;
-    let factors = searcher.evaluator.factors;
-    let mut least: Option<(i64, Leaf)> = None;
-    let mut mapped = false;
-    for count in (1..=whole.count).rev() {
-        for (position, part) in factors.of(count).iter().enumerate() {
-            if searcher
-                .evaluator
-                .costs
-                .tile(usize::from(layer), *part, i64::from(batch))
-                .is_none()
-            {
-                continue;
-            }
-            mapped = true;
-            let site = Site::new(whole, count, crate::model::node::Line::Bands, position, 0);
-            let leaf = Leaf {
-                layer,
-                batch,
-                region: whole,
-                site,
-            };
-            let (_, placed) = searcher.evaluator.placed(layer, batch, site);
-            let needed = placed.fullest();
-            if least.as_ref().is_none_or(|(fewest, _)| needed < *fewest) {
-                least = Some((needed, leaf));
-            }
-        }
-        if least
-            .as_ref()
-            .is_some_and(|(needed, _)| *needed <= machine.l2.bytes)
-        {
-            break;
-        }
-    }
-    let name = &network.layers[usize::from(layer)].name;
-    match least {
-        Some((needed, leaf)) if needed <= machine.l2.bytes => Ok(leaf),
-        Some((needed, _)) => {
-            let what = format!("the layer {name} over all {} cores", whole.count);
-            Err(Impossible::Room {
-                what,
-                needed,
-                stream: machine.stream.min(needed),
-                present: machine.l2.bytes,
-            })
-        }
-        None if mapped => Err(Impossible::Rule(format!("{name}: no partition fits"))),
-        None => Err(Impossible::Mapping(name.clone())),
-    }
+    let least = searcher.evaluator.least_room(layer, batch, whole);
+    least.map(|(_, leaf)| leaf).ok_or_else(|| {
+        let network = searcher.evaluator.costs.network;
+        Impossible::Mapping(network.layers[usize::from(layer)].name.clone())
+    })
 }
 
 /// The best segments of consecutive layers, each with cuts in time such that all it can stays on the chip. Where it is

@@ -2,6 +2,7 @@
 
 mod brute_force;
 mod doubtful;
+mod effects;
 mod explore;
 mod lanes;
 mod late;

@@ -257,6 +257,20 @@ impl Workload {
         }
     }
 
+    /// The part of its sparse weights that is there; `None` where its table or a map is not known.
+    pub(crate) fn present(&self, known: Known<'_>) -> Option<f64> {
+        let channels = self.geometry.extent().z;
+        let table = self.known_bytes(self.weights.table, Weights::table_bytes(channels), known)?;
+        let each = (self.geometry.taps() * self.input.channels(&self.geometry)) as u64;
+        let (mut stored, mut all) = (0, 0);
+        for entry in self.weights.parse_table(&table) {
+            let map = self.known_bytes(entry.map?, each.div_ceil(8), known)?;
+            stored += count_bits(&map, 0, each as usize);
+            all += each as usize;
+        }
+        (all > 0).then(|| stored as f64 / all as f64)
+    }
+
     /// Patterns of bytes that are swizzled as weights are.
     fn swizzled(&self, start: u64, size: u64, emit: &mut dyn FnMut(Pattern)) {
         let mut ranges = Ranges::new(self.weights.swizzle);

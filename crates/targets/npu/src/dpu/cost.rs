@@ -9,26 +9,38 @@ use chipless_model::ElementType;
 use std::borrow::Cow;
 
 impl Workload {
-    /// An estimate of the time, in cycles of the DPU clock.
-    pub fn cycles(&self, figures: &DpuFigures) -> f64 {
+    /// An estimate of the time, in cycles of the DPU clock. Of its weights, a part is `present`: 1 where they are dense.
+    pub fn cycles(&self, figures: &DpuFigures, present: f64) -> f64 {
         if figures.stencil.model == Model::Stencil
-            && let Some(least) = self.least_cycles(figures)
+            && let Some(least) = self.least_cycles(figures, present)
         {
             return figures.convolution.fixed + least;
         }
         let (window, Axes { x, y, z }) = (self.geometry.window(), self.geometry.extent());
-        let blocks = (x.div_ceil(4) * y.div_ceil(4) * z.div_ceil(16)) as f64;
+        let positions = (x.div_ceil(4) * y.div_ceil(4)) as f64;
+        let blocks = positions * z.div_ceil(16) as f64;
         let mut taps = self.geometry.taps() as f64;
-        let (mut weights, mut activations) = (0.0, 0.0);
+        let narrow = |is_narrow: bool| if is_narrow { figures.narrow } else { 1.0 };
+        let input = narrow(self.input.format.bits() <= 8);
+        let tap = figures.macs.tap(self.input.format.bits());
+        let read = (window.x * window.y * window.z) as f64 * input;
+        let written = (x * y * z) as f64 * narrow(self.output.element_bits <= 8);
+        let mut weights = 0.0;
+        // However few output channels there are, the positions are read.
+        let mut activations = 0.0;
         let cost = match self.operation {
             Operation::Convolution => {
                 taps *= self.channels_read() as f64;
-                weights = taps * z as f64;
-                // However few output channels there are, and however many weights are absent, the positions are read.
-                activations = figures.activations * taps / z.div_ceil(16) as f64;
-                if !self.weights.dense {
-                    taps *= figures.sparse_weights;
+                if self.is_sparse() {
+                    let cost = &figures.sparse;
+                    let reads = cost.activations * taps * positions * z.div_ceil(64) as f64 * input;
+                    let products = cost.tap * taps * blocks * cost.multiplied(present) * tap;
+                    let finished = cost.block * blocks + cost.read * read + cost.written * written;
+                    let together = [reads, products, finished].map(|part| part.powf(cost.norm));
+                    return cost.fixed + together.iter().sum::<f64>().powf(1.0 / cost.norm);
                 }
+                weights = taps * z as f64;
+                activations = figures.activations * taps / z.div_ceil(16) as f64;
                 &figures.convolution
             }
             Operation::Depthwise => {
@@ -46,11 +58,6 @@ impl Workload {
             Operation::MaxPool => &figures.max_pool,
             Operation::Elementwise { .. } => &figures.elementwise,
         };
-        let narrow = |is_narrow: bool| if is_narrow { figures.narrow } else { 1.0 };
-        let input = narrow(self.input.format.bits() <= 8);
-        let tap = figures.macs.tap(self.input.format.bits());
-        let read = (window.x * window.y * window.z) as f64 * input;
-        let written = (x * y * z) as f64 * narrow(self.output.element_bits <= 8);
         let computed = blocks * ((cost.tap * taps * tap).max(activations * input) + cost.block);
         let moved = cost.read * read + cost.written * written + cost.weight * weights * input;
         // The estimates of depthwise convolutions have the two at the same time.
@@ -59,6 +66,11 @@ impl Workload {
                 Operation::Depthwise => computed.max(moved),
                 _ => computed + moved,
             }
+    }
+
+    /// Whether it is a convolution of whose weights only those are stored that are not zero.
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.operation == Operation::Convolution && !self.weights.dense
     }
 
     /// Whether its windows are 3 × 3, with a stride of 1 along a row.
@@ -70,10 +82,6 @@ impl Workload {
     /// Keys of the figures that [`cycles`](Workload::cycles) rest on; of the costs of its kind, their section.
     pub(crate) fn rests_on(&self, figures: &DpuFigures) -> Vec<&'static str> {
         let is_narrow = |bits: u64| bits <= 8;
-        let multiplies = matches!(
-            self.operation,
-            Operation::Convolution | Operation::Reduce { .. }
-        );
         let macs = |bits| {
             if is_narrow(bits) {
                 "dpu.macs.int8"
@@ -82,17 +90,18 @@ impl Workload {
             }
         };
         let mut keys = vec!["clock.dpu"];
-        if multiplies && !self.weights.dense {
-            keys.push("dpu.sparse_weights");
-        }
         let (input, weights) = (self.input.format.bits(), self.weights.format.bits());
         if figures.stencil.model == Model::Stencil && self.operation == Operation::Convolution {
             keys.extend(["dpu.convolution.fixed", "dpu.stencil.model"]);
             keys.extend(["dpu.stencil.contexts", "dpu.stencil.read"]);
             keys.push(macs(input.max(weights)));
+            if self.is_sparse() {
+                keys.push("dpu.sparse.uneven");
+            }
             return keys;
         }
         keys.push(match self.operation {
+            Operation::Convolution if self.is_sparse() => "dpu.sparse",
             Operation::Convolution | Operation::Reduce { .. } => "dpu.convolution",
             Operation::Depthwise => "dpu.depthwise",
             Operation::AveragePool { .. } => "dpu.average_pool",
@@ -102,7 +111,7 @@ impl Workload {
         if !matches!(self.operation, Operation::Elementwise { .. }) {
             keys.extend(["dpu.macs.fitted", macs(input)]);
         }
-        if self.operation == Operation::Convolution {
+        if self.operation == Operation::Convolution && !self.is_sparse() {
             keys.push("dpu.activations");
         }
         if self.operation == Operation::Depthwise && self.has_dense_3x3() {
@@ -186,10 +195,7 @@ impl Workload {
         if (x.pad, y.pad) != (0, 0) {
             parts.push(format!("padding {}x{}", y.pad, x.pad));
         }
-        parts.extend(self.post.describe());
-        if self.has_lookup() {
-            parts.push("lookup table".into());
-        }
+        parts.extend(self.post.describe(self.has_lookup()));
         let flags = [
             (self.uses_weights() && !self.weights.dense, "sparse weights"),
             (

@@ -23,12 +23,56 @@ pub struct DpuFigures {
     pub stencil: Stencil,
     /// Time of elements of 8 bits relative to those of 16.
     pub narrow: f64,
-    /// Time of the taps of a convolution with sparse weights relative to those of a dense one.
-    pub sparse_weights: f64,
+    /// Convolutions with sparse weights.
+    pub sparse: Sparse,
     /// Time of the taps of a depthwise convolution of 3 × 3 with a stride of 1 along a row, relative to those of others.
     pub depthwise_3x3: f64,
     /// What a tap of one input channel of a convolution takes at least for a block's positions, for all its output channels together.
     pub activations: f64,
+}
+
+/// What a convolution with sparse weights costs, in cycles of the DPU clock: it reads activations, multiplies and finishes blocks, and the
+/// three overlap in part.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sparse {
+    /// From the start to the first block, and from the last sum to the last byte in memory.
+    pub fixed: f64,
+    /// A tap of one input channel, read once for a block's positions and up to 64 output channels.
+    pub activations: f64,
+    /// A tap of a block whose weight is there.
+    pub tap: f64,
+    /// How much longer the present weights take than their part of all: blocks wait for the channel that has most of them.
+    pub uneven: f64,
+    /// A block, whatever its taps.
+    pub block: f64,
+    /// A 16-bit element of the input's window.
+    pub read: f64,
+    /// A 16-bit element of the output.
+    pub written: f64,
+    /// The exponent of the norm that joins the three: 1 adds them, and the greater it is the more they overlap.
+    pub norm: f64,
+}
+
+impl Sparse {
+    /// The part of a dense convolution's multiplications that takes the time of those whose weights are there, which are `present` of all.
+    pub(super) fn multiplied(&self, present: f64) -> f64 {
+        (present * (1.0 + self.uneven * (1.0 - present))).min(1.0)
+    }
+
+    /// Names and values.
+    const fn parts(&self) -> [(&'static str, f64); 8] {
+        [
+            ("fixed", self.fixed),
+            ("activations", self.activations),
+            ("tap", self.tap),
+            ("uneven", self.uneven),
+            ("block", self.block),
+            ("read", self.read),
+            ("written", self.written),
+            ("norm", self.norm),
+        ]
+    }
 }
 
 /// What a workload of one kind costs, in cycles of the DPU clock.
@@ -52,7 +96,7 @@ pub struct Cost {
 
 impl Cost {
     /// Names and values.
-    pub(crate) const fn parts(&self) -> [(&'static str, f64); 6] {
+    const fn parts(&self) -> [(&'static str, f64); 6] {
         [
             ("fixed", self.fixed),
             ("tap", self.tap),
@@ -65,16 +109,18 @@ impl Cost {
 }
 
 impl DpuFigures {
-    /// The cost that a section of the machine file holds.
-    pub(crate) fn of(&self, section: &str) -> Option<&Cost> {
-        Some(match section {
+    /// Names and values of the cost that a section of the machine file holds.
+    pub(crate) fn of(&self, section: &str) -> Option<Vec<(&'static str, f64)>> {
+        let cost = match section {
             "dpu.convolution" => &self.convolution,
             "dpu.depthwise" => &self.depthwise,
             "dpu.average_pool" => &self.average_pool,
             "dpu.max_pool" => &self.max_pool,
             "dpu.elementwise" => &self.elementwise,
+            "dpu.sparse" => return Some(self.sparse.parts().to_vec()),
             _ => return None,
-        })
+        };
+        Some(cost.parts().to_vec())
     }
 
     /// Every figure, for checks.
@@ -87,18 +133,16 @@ impl DpuFigures {
             self.elementwise,
         ]
         .into_iter()
-        .flat_map(|cost| cost.parts().map(|(_, value)| value))
-        .chain([
-            self.narrow,
-            self.sparse_weights,
-            self.depthwise_3x3,
-            self.activations,
-        ])
+        .flat_map(|cost| cost.parts().to_vec())
+        .chain(self.sparse.parts())
+        .map(|(_, value)| value)
+        .chain([self.narrow, self.depthwise_3x3, self.activations])
     }
 
     /// Every rate, for checks.
-    pub(crate) const fn rates(&self) -> [(&'static str, f64); 5] {
+    pub(crate) const fn rates(&self) -> [(&'static str, f64); 6] {
         [
+            ("dpu.sparse.norm", self.sparse.norm),
             ("dpu.macs.float16", self.macs.float16),
             ("dpu.macs.int8", self.macs.int8),
             ("dpu.macs.fitted", self.macs.fitted),

@@ -279,14 +279,7 @@ impl Post {
 
     /// Whether it is known what becomes of its values in a lookup table.
     pub(super) fn takes_lookup(&self) -> bool {
-        let Post::Float(post) = self else {
-            return false;
-        };
-        let is_float = !matches!(post.target, FloatTarget::Integer(_));
-        is_float
-            && post
-                .limits
-                .is_none_or(|limits| limits == (f32::MIN, f32::MAX))
+        matches!(self, Post::Float(_))
     }
 
     pub(super) fn unsupported(&self) -> Option<&str> {
@@ -337,20 +330,36 @@ impl Post {
     }
 
     /// What a reader of a listing wants to know of the activation function.
-    pub(super) fn describe(&self) -> Vec<String> {
+    pub(super) fn describe(&self, has_lookup: bool) -> Vec<String> {
         let mut found = Vec::new();
+        if has_lookup {
+            found.push("lookup table".into());
+        }
         match self {
             Post::Float(FloatPost {
                 slope,
                 high_clamp,
+                limits,
                 target,
                 ..
             }) => {
                 match slope {
-                    Some(Slope::ForScale(0.0) | Slope::OfScaled(0.0)) => found.push("ReLU".into()),
                     Some(Slope::OfScaled(1.0)) | None => {}
+                    // What a table gives is scaled, whatever its sign.
+                    Some(Slope::ForScale(scale) | Slope::OfScaled(scale)) if has_lookup => {
+                        found.push(format!("scaled by {scale}"));
+                    }
+                    Some(Slope::ForScale(0.0) | Slope::OfScaled(0.0)) => found.push("ReLU".into()),
                     Some(Slope::ForScale(slope) | Slope::OfScaled(slope)) => {
                         found.push(format!("slope {slope}"));
+                    }
+                }
+                if let Some((low, high)) = *limits {
+                    match (low > f32::MIN, high < f32::MAX) {
+                        (true, true) => found.push(format!("clamp {low} to {high}")),
+                        (true, false) => found.push(format!("at least {low}")),
+                        (false, true) => found.push(format!("at most {high}")),
+                        (false, false) => {}
                     }
                 }
                 if *high_clamp != i32::MAX && matches!(target, FloatTarget::Float16 { .. }) {

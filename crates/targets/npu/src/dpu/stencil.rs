@@ -11,9 +11,9 @@ use super::operation::Operation;
 use super::workload::Workload;
 
 impl Workload {
-    /// The least time of a convolution, in cycles of the DPU clock: its multiplications, or its reads, whichever take longer. `None` for
-    /// other operations.
-    pub fn least_cycles(&self, figures: &DpuFigures) -> Option<f64> {
+    /// The least time of a convolution of whose weights a part is `present`, in cycles of the DPU clock: its multiplications, or its reads,
+    /// whichever take longer. `None` for other operations.
+    pub fn least_cycles(&self, figures: &DpuFigures, present: f64) -> Option<f64> {
         let (window, extent) = (self.geometry.window(), self.geometry.extent());
         if self.operation != Operation::Convolution {
             return None;
@@ -25,12 +25,8 @@ impl Workload {
         let blocks = x.div_ceil(BLOCK.0) * y.div_ceil(BLOCK.0) * z.div_ceil(BLOCK.1);
         let stencil = (BLOCK.0 * BLOCK.0 * BLOCK.1) as f64;
         let at_once = (figures.macs.of(bits) / stencil).max(1.0);
-        let dense = if self.weights.dense {
-            1.0
-        } else {
-            figures.sparse_weights
-        };
-        let multiply = blocks as f64 * taps * (channels / at_once).ceil() * dense;
+        let multiplied = figures.sparse.multiplied(present);
+        let multiply = blocks as f64 * taps * (channels / at_once).ceil() * multiplied;
         let (over_positions, over_channels) = self.grid.passes(extent, figures.stencil.contexts);
         let bytes = |elements: f64, bits: u64| elements * bits as f64 / 8.0;
         let weights = bytes(taps * channels * z as f64, self.weights.format.bits());

@@ -74,7 +74,7 @@ impl Workload {
             workload.lookup = Lookup::decode(invariant);
         }
         if workload.lookup.is_some() && !workload.post.takes_lookup() {
-            let reason = "a lookup table with clamps, or whose results are no floats";
+            let reason = "a lookup table of integer sums";
             workload.unsupported.get_or_insert_with(|| reason.into());
         }
         Ok(workload)

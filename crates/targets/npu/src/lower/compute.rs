@@ -91,7 +91,9 @@ impl<'i> Lowering<'_, 'i> {
         let workload = Arc::new(workload);
         self.constants.compute(walked, Arc::clone(&workload));
         let machine = &self.options.machine;
-        let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu());
+        // Which of sparse weights are there is seen when all constants have been.
+        let cycles = workload.cycles(&machine.dpu, 1.0);
+        let fixed = Time::from_cycles(cycles, machine.clock.dpu());
         self.rests.on(workload.rests_on(&machine.dpu));
         let descriptors = self.in_cmx(tile, [variant, invariant]);
         let is_continued = workload.is_continued();

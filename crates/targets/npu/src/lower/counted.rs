@@ -1,6 +1,7 @@
-//! What the bytes of transfers count as in time, where that is not what they are.
+//! What constants tell of times: what the bytes of transfers count as, where that is not what they are, and how many weights are there.
 
 use super::Lowering;
+use chipless_model::Time;
 use std::collections::BTreeMap;
 
 /// Elements that are of another size than 8 or 16 bits, in bytes of `each` for every one of them; others as they are. An `each` of 0 takes
@@ -51,6 +52,21 @@ impl Lowering<'_, '_> {
                     self.rests.on(["dma.odd_element"]);
                 }
                 *counted = bytes;
+            }
+        }
+    }
+    /// Convolutions with sparse weights take the time of those that are there.
+    pub(super) fn sparse(&mut self) {
+        let (constants, machine) = (&self.constants, &self.options.machine);
+        for (position, workload) in constants.workloads() {
+            if !workload.is_sparse() {
+                continue;
+            }
+            let known = |offset, size| constants.brought(workload.tile(), *position, offset, size);
+            if let (Some(task), Some(present)) = (self.ids[*position], workload.present(&known)) {
+                let cycles = workload.cycles(&machine.dpu, present);
+                self.build.program.tasks[task].fixed =
+                    Time::from_cycles(cycles, machine.clock.dpu());
             }
         }
     }

@@ -132,6 +132,7 @@ pub fn lower<'i>(
     lowering.caches(&schedule);
     lowering.constants.settle();
     lowering.counted();
+    lowering.sparse();
     lowering.meant(&schedule);
     lowering.build.program.figures = lowering.figures();
     lowering.build.program.costs = lowering.rests.take_costs();

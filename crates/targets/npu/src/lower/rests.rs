@@ -58,8 +58,8 @@ impl Lowering<'_, '_> {
             found.extend(used.map(|(name, _)| format!("{section}.{name}")));
         };
         for key in &self.rests.keys {
-            if let Some(cost) = dpu.of(key) {
-                add(key, &cost.parts());
+            if let Some(parts) = dpu.of(key) {
+                add(key, &parts);
             } else if let Some((section, name)) = key.rsplit_once('.') {
                 add(section, &[(name, 1.0)]);
             }

@@ -144,11 +144,18 @@ impl FloatPost {
         let pixels = together * channels.max(1);
         let block = pixels * (BLOCK / pixels).max(1);
         let prepare = |sums: &mut [f32]| {
-            self.scale_and_slope(sums, &scales);
-            self.limit(sums);
-            if let Some(lookup) = lookup {
-                lookup.apply(sums);
+            match lookup {
+                None => self.scale_and_slope(sums, &scales),
+                // A table leaves no slope, and its results are scaled once more: of what is quantised, by the steps in one.
+                Some(lookup) => {
+                    scales.apply(sums, |sum, bias, scale| (sum + bias) * scale);
+                    lookup.apply(sums);
+                    if let Some(Slope::ForScale(factor) | Slope::OfScaled(factor)) = self.slope {
+                        sums.iter_mut().for_each(|value| *value *= factor);
+                    }
+                }
             }
+            self.limit(sums);
         };
         if !matches!(self.target, FloatTarget::Float16 { .. }) {
             sums.chunks_mut(block).for_each(prepare);

@@ -501,7 +501,7 @@ proptest! {
             }
         });
         prop_assert!(pieces < 3_000_000);
-        if workload.cycles(&Machine::default().dpu) > 1e6 {
+        if workload.cycles(&Machine::default().dpu, 1.0) > 1e6 {
             return Ok(());
         }
         let mut after = memory.clone();

@@ -17,7 +17,7 @@ fn the_shape_of_the_dpu_bounds_a_convolution() {
     let figures = Machine::default().dpu;
     let least = |task: &Task| {
         let workload = task.decode().expect("decodes");
-        workload.least_cycles(&figures).expect("a convolution")
+        workload.least_cycles(&figures, 1.0).expect("a convolution")
     };
     // 16 × 16 positions, 64 channels to 64: its multiplications at 1024 a cycle, with each grid that does not read too often.
     let mut task = grid([16, 16, 64], 64, 3);
@@ -40,7 +40,7 @@ fn the_shape_of_the_dpu_bounds_a_convolution() {
     // 64 × 16 positions, 64 channels of 16: with 16 × 4 four passes read the weights, with 4 × 16 sixteen.
     let few = |nthw_ntk, figures: &DpuFigures| {
         let task = grid([64, 16, 16], 64, nthw_ntk);
-        task.decode().expect("decodes").least_cycles(figures)
+        task.decode().expect("decodes").least_cycles(figures, 1.0)
     };
     let slow = DpuFigures {
         stencil: Stencil {
@@ -63,7 +63,7 @@ fn the_shape_of_the_dpu_bounds_a_convolution() {
     assert_eq!(few(3, &half), Some(8.0 * weights + 2.0 * activations));
     // Other operations have no multiplications to count.
     let pool = Task::new().max_pool().decode().expect("decodes");
-    assert_eq!(pool.least_cycles(&figures), None);
+    assert_eq!(pool.least_cycles(&figures, 1.0), None);
 }
 
 #[test]
@@ -77,9 +77,9 @@ fn the_model_of_the_stencil_times_convolutions_and_nothing_else() {
         ..figures
     };
     let convolution = grid([16, 16, 64], 64, 3).decode().expect("decodes");
-    assert_eq!(convolution.cycles(&stencil), 176.0 + 1024.0);
+    assert_eq!(convolution.cycles(&stencil, 1.0), 176.0 + 1024.0);
     let pool = Task::new().max_pool().decode().expect("decodes");
-    assert_eq!(pool.cycles(&stencil), pool.cycles(&figures));
+    assert_eq!(pool.cycles(&stencil, 1.0), pool.cycles(&figures, 1.0));
     // Twice the multipliers halve what fitted taps take, and nothing else.
     let faster = DpuFigures {
         macs: Multipliers {
@@ -88,7 +88,7 @@ fn the_model_of_the_stencil_times_convolutions_and_nothing_else() {
         },
         ..figures
     };
-    let saved = convolution.cycles(&figures) - convolution.cycles(&faster);
+    let saved = convolution.cycles(&figures, 1.0) - convolution.cycles(&faster, 1.0);
     assert!((saved - 0.5 * 0.218 * 64.0 * 64.0).abs() < 1e-6, "{saved}");
 }
 
