@@ -387,6 +387,29 @@ impl Front {
     }
 }
 
+impl Front {
+    /// Layers that add or multiply integers, which have 16 bits here and more in the model.
+    pub fn integer_arithmetic(&self) -> Vec<&str> {
+        let computes = |operation: &Operation| {
+            operation.element == Element::Int16
+                && matches!(
+                    operation.action,
+                    Action::Combine(Arithmetic::Add | Arithmetic::Subtract | Arithmetic::Multiply)
+                        | Action::Constant(
+                            Arithmetic::Add | Arithmetic::Subtract | Arithmetic::Multiply,
+                            _
+                        )
+                        | Action::Affine(..)
+                )
+        };
+        let layers = self.network.layers.iter().zip(&self.operations);
+        layers
+            .filter(|(_, operation)| computes(operation))
+            .map(|(layer, _)| &*layer.name)
+            .collect()
+    }
+}
+
 /// Half the smallest number of half precision: what is no larger is rounded to 0.
 const VANISHES: f64 = 1.0 / 33_554_432.0;
 

@@ -16,6 +16,9 @@ use std::ops::Range;
 /// Pairs of a read and a write that are compared, at most: of programs with more of them, every race counts.
 const PAIRS: usize = 1 << 24;
 
+/// Runs of a pattern, at most, that are looked at one by one.
+const RUNS: u64 = 1 << 16;
+
 /// By use, bytes that it reads and that a task which nothing orders with it writes: those, and perhaps some between them.
 pub(crate) type Raced = FxHashMap<u32, Vec<Range<u64>>>;
 
@@ -55,21 +58,37 @@ pub(crate) fn reads(
     Some(raced)
 }
 
-/// Of what both touch, the bytes from the first to the last of each pair of patterns.
+/// The bytes that both touch. Of patterns with too many runs, those from the first to the last.
 fn common(accesses: &Accesses, read: &Use, write: &Use) -> Vec<Range<u64>> {
     let (ours, theirs) = (accesses.footprint_of(read), accesses.footprint_of(write));
+    let mut found = Vec::new();
     if ours.span.0 >= theirs.span.1 || theirs.span.0 >= ours.span.1 {
-        return Vec::new();
+        return found;
     }
-    let both = |a: Strided<'_>, b: Strided<'_>| {
-        let (a, b) = (a.extent(), b.extent());
-        a.0.max(b.0).max(0) as u64..a.1.min(b.1).max(0) as u64
-    };
-    let of_one = |a| {
-        let theirs = accesses.fitting(theirs);
-        theirs
-            .filter(move |b| overlap(a, *b) != Overlap::Disjoint)
-            .map(move |b| both(a, b))
-    };
-    accesses.fitting(ours).flat_map(of_one).collect()
+    for one in accesses.fitting(ours) {
+        for other in accesses.fitting(theirs) {
+            match overlap(one, other) {
+                Overlap::Disjoint => {}
+                Overlap::Common(..)
+                    if one.loops.iter().map(|l| l.count).product::<u64>() <= RUNS =>
+                {
+                    let mut open: Vec<(u64, u64)> = one.runs().collect();
+                    while let Some((low, high)) = open.pop() {
+                        if low < high
+                            && let Overlap::Common(first, end) =
+                                overlap(Strided::contiguous(low, high), other)
+                        {
+                            found.push(first..end);
+                            open.extend([(low, first), (end, high)]);
+                        }
+                    }
+                }
+                Overlap::Common(..) | Overlap::TooHard => {
+                    let (a, b) = (one.extent(), other.extent());
+                    found.push(a.0.max(b.0).max(0) as u64..a.1.min(b.1).max(0) as u64);
+                }
+            }
+        }
+    }
+    found
 }

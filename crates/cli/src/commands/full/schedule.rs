@@ -519,6 +519,16 @@ fn network(arguments: &Arguments, batch: i64) -> Result<Network, Failure> {
             path.display()
         ));
     }
+    if let [first, others @ ..] = &network.front.integer_arithmetic()[..] {
+        let more = match others.len() {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        terminal::complain(&format!(
+            "{}: warning: layer `{first}`{more} computes with integers, which the format keeps in 16 bits: results beyond ±32767 are wrong. Compare on inputs as large as yours (--input)\n",
+            path.display()
+        ));
+    }
     if let Some(why) = &network.repeated {
         terminal::complain(&format!(
             "{}: warning: {why}. So layers are repeated for each of the {} images, and most load their weights again: compare the latency of an image with that of a schedule for one. --precision int8 has real batches where it supports the network\n",
