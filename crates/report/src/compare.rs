@@ -470,6 +470,7 @@ pub(crate) fn text(
     paint: Paint,
     compared: Option<&[Comparison]>,
     searched: Option<&Searched>,
+    outputs_are_finite: bool,
 ) {
     if let Some(compared) = compared {
         let _ = write!(out, "\n{}", paint.strong("compared"));
@@ -499,9 +500,14 @@ pub(crate) fn text(
                 buffer,
                 offset,
             }) => {
+                let reach = if outputs_are_finite {
+                    "; no output has one, so it lies in padding, or something later leaves it out"
+                } else {
+                    ""
+                };
                 writeln!(
                     out,
-                    "  {} wrote it to {} at {offset:#x}",
+                    "  {} wrote it to {} at {offset:#x}{reach}",
                     clean(task),
                     clean(buffer)
                 )

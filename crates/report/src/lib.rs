@@ -59,4 +59,4 @@ pub use lanes::joint;
 pub use statistics::{Statistics, number};
 pub use style::{Paint, clean, quantity, wait};
 pub use timed_by::TimedBy;
-pub use transfers::{Carries, Transfers, transfers};
+pub use transfers::{Carries, REPEATED, Transfers, repeated, transfers};

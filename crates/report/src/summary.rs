@@ -13,7 +13,7 @@ use crate::schedule_trace::Compared;
 use crate::statistics::Statistics;
 use crate::style::{Paint, bytes, clean, count, quantity, shape, share};
 use crate::timed_by::TimedBy;
-use crate::transfers::transfers;
+use crate::transfers::{REPEATED, transfers};
 use crate::why::{self, ModelNode, Ranked, WhatIf};
 use chipless_model::{Finding, Node, Port, Program, Time};
 use chipless_sim::{State, Timeline};
@@ -160,7 +160,9 @@ impl Run<'_, '_> {
                 let part = share(self.guessed(), timeline.end);
                 let lacks = match program.guess_lacks {
                     Time::ZERO => String::new(),
-                    more => format!(": at a byte a cycle, the busiest unit works {more} longer"),
+                    more => format!(
+                        ": with costs for their bytes, the busiest unit works {more} longer"
+                    ),
                 };
                 format!(
                     "; {} of the critical path is a guess{lacks} (see notes)",
@@ -174,7 +176,15 @@ impl Run<'_, '_> {
         }
         self.outputs_text(&mut out, paint);
         let compared = self.compared.as_deref();
-        compare::text(&mut out, paint, compared, self.searched.as_ref());
+        let is_finite = |output: &Output| output.statistics.not_finite == 0;
+        let are_finite = !self.outputs.is_empty() && self.outputs.iter().all(is_finite);
+        compare::text(
+            &mut out,
+            paint,
+            compared,
+            self.searched.as_ref(),
+            are_finite,
+        );
         if self.is_timed {
             self.times_text(&mut out, paint, width);
         }
@@ -259,6 +269,12 @@ impl Run<'_, '_> {
         let names = widest(rows.iter().map(|row| row.carries.name()));
         for row in &rows {
             let time = Time::from_ns(row.critical_ns);
+            let again = match row.repeated {
+                0 => String::new(),
+                some => format!(
+                    "; {some} of them bring again what one before brought to the same memory"
+                ),
+            };
             let _ = writeln!(
                 out,
                 "  {:names$}  {time:>9}  {:>7}  {:>9} in {}  {}",
@@ -266,7 +282,7 @@ impl Run<'_, '_> {
                 share(time, self.timeline.end),
                 bytes(row.bytes),
                 count(row.transfers, "transfer"),
-                paint.dim(row.carries.meaning())
+                paint.dim(format!("{}{again}", row.carries.meaning()))
             );
         }
     }
@@ -444,7 +460,7 @@ impl Run<'_, '_> {
         if let Some(changes) = &self.what_if {
             let mut note = "estimated; tasks and their order stay as compiled: compiling again may gain more or less".to_owned();
             if !changes.is_sorted_by_key(|change| Time::from_ns(change.latency_ns)) {
-                note.push_str("; last, what was measured to be no faster on chips");
+                note.push_str("; the last rows were no faster on the chips that were measured");
             }
             let (title, note) = (paint.strong("what if"), paint.dim(note));
             let _ = writeln!(out, "\n{title}  {note}");
@@ -471,6 +487,9 @@ impl Run<'_, '_> {
                 // Nobody can make a layer cost nothing; who compiles without it also gets other layers around it.
                 let bound = match change.matches("without=").count() {
                     0 => None,
+                    1 if change.ends_with(REPEATED) => {
+                        Some("if constants stayed where they were brought, and all else as it is")
+                    }
                     1 => Some("if it cost nothing and all else stayed"),
                     _ => Some("if they cost nothing and all else stayed"),
                 };

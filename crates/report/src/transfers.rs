@@ -1,8 +1,8 @@
 //! What transfers carry: weights, activations that leave the chip and come back, inputs and outputs.
 
 use crate::attribution::Attribution;
-use chipless_model::{Access, Direction, MemoryKind, Program, Role, TaskId};
-use rustc_hash::FxHashMap;
+use chipless_model::{Access, BufferId, Direction, MemoryKind, Program, Role, TaskId};
+use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -119,11 +119,49 @@ pub struct Transfers {
     pub busy_ns: f64,
     /// Of that, on the critical path.
     pub critical_ns: f64,
+    /// How many of them bring constants to a memory to which one before them brought the same.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub repeated: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+const fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// What `--what-if without=` calls transfers that bring constants again.
+pub const REPEATED: &str = "repeated";
+
+/// Of transfers in the order in which they ran, those that bring constants to a memory to which one before them brought the same bytes.
+pub fn repeated(program: &Program<'_>, tasks: impl Iterator<Item = TaskId>) -> FxHashSet<TaskId> {
+    let mut known = FxHashSet::default();
+    let mut found = FxHashSet::default();
+    for task in tasks {
+        if Carries::of(program, task) != Some(Carries::Weights) {
+            continue;
+        }
+        let mut touched = Vec::new();
+        program.kernel(task).accesses(&mut |access| {
+            let memory = program.buffers[access.buffer].memory;
+            match access.direction {
+                Direction::Read if access.tensor != Access::DESCRIPTION => {
+                    touched.push((access.buffer, Some(access.pattern)));
+                }
+                Direction::Read => {}
+                Direction::Write => touched.push((BufferId::from_usize(memory.index()), None)),
+            }
+        });
+        if !known.insert(touched) {
+            found.insert(task);
+        }
+    }
+    found
 }
 
 /// The transfers of a run by what they carry, those with the most time on the critical path first; empty where there are none.
 pub fn transfers(program: &Program<'_>, attribution: &Attribution) -> Vec<Transfers> {
     let mut of: FxHashMap<Carries, Transfers> = FxHashMap::default();
+    let repeated = repeated(program, attribution.rows.iter().map(|row| row.task));
     for row in &attribution.rows {
         let Some(carries) = Carries::of(program, row.task) else {
             continue;
@@ -134,10 +172,12 @@ pub fn transfers(program: &Program<'_>, attribution: &Attribution) -> Vec<Transf
             bytes: 0,
             busy_ns: 0.0,
             critical_ns: 0.0,
+            repeated: 0,
         });
         let took = (row.end - row.start).ns();
         let demands = program.demands(row.task).iter();
         sum.transfers += 1;
+        sum.repeated += usize::from(repeated.contains(&row.task));
         sum.bytes =
             (sum.bytes).saturating_add(demands.map(|demand| demand.bytes).max().unwrap_or(0));
         sum.busy_ns += took;

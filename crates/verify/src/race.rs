@@ -396,7 +396,10 @@ fn reached_by(program: &Program<'_>, wait: &Wait) -> Option<String> {
     let queue = &program.queues[program.tasks[by].queue];
     let is_spread = matches!(queue.order, PieceOrder::Lanes(lanes) if lanes > 1);
     Some(if is_spread && own.next().is_some() {
-        format!("{}, or parts of transfers behind it", program.task_name(by))
+        format!(
+            "{}, or parts of transfers behind it, each of which adds as it completes",
+            program.task_name(by)
+        )
     } else {
         program.task_name(by)
     })
@@ -448,9 +451,10 @@ fn connections_to(program: &Program<'_>, task: TaskId, other: TaskId) -> String 
 pub(crate) fn connections(program: &Program<'_>, task: TaskId) -> String {
     let waits = program.waits(task).iter();
     let waits = waits.map(|wait| {
-        let by = starter(program, wait).map(|task| program.task_name(task));
-        let by = by.or_else(|| reached_by(program, wait));
-        let by = by.map(|by| format!(" (by {by})"));
+        if let Some(starter) = starter(program, wait) {
+            return format!("its start (by {})", program.task_name(starter));
+        }
+        let by = reached_by(program, wait).map(|by| format!(" (by {by})"));
         condition(program, wait) + &by.unwrap_or_default()
     });
     let waits: Vec<String> = waits.collect();

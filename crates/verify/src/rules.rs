@@ -34,7 +34,7 @@ chipless_model::rules! {
         "Make one of the two wait for the other, or give them different bytes."
         "the program model: memory, synchronisation and accesses";
     RACE_READ_WRITE Fault Error Proof "race-read-write" "a task reads bytes while another may write them"
-        "One task reads and another writes the same bytes, and no chain of queue order, barriers, semaphores, events or releases leads from one to the other. The reader gets the bytes from before or after the write, or some of each, depending on timing. It is the usual consequence of a missing wait or signal: data used before its transfer has completed, or a slot reused before its last reader has finished."
+        "One task reads and another writes the same bytes, and no chain of queue order, barriers, semaphores, events or releases leads from one to the other. The reader gets the bytes from before or after the write, or some of each, depending on timing. It is the usual consequence of a missing wait or signal: data used before its transfer has completed, or a slot reused before its last reader has finished. `chipless run --no-verify --order late:TASK` shows it with one of the two tasks; a run does not take the parts of a DMA transfer apart, so of several pairs only some show."
         "Make the later task wait for a barrier or semaphore that the earlier one signals when it is done."
         "the program model: memory, synchronisation and accesses";
     RACE_WITHOUT_EFFECT Fault Note Proof "race-without-effect" "a task reads bytes while another may write them, and no output depends on what it reads there"

@@ -5,9 +5,9 @@ use super::list::begins;
 use crate::failure::Failure;
 use chipless::{Options, suggest};
 use chipless_model::{Program, Span, TaskId, Time};
-use chipless_report::Carries;
 use chipless_report::attribution::Attribution;
 use chipless_report::why::{self, Ranked, WhatIf};
+use chipless_report::{Carries, REPEATED};
 use chipless_sim::{Outcome, TimingOnly, Verified};
 use clap::Args;
 use rayon::prelude::*;
@@ -98,6 +98,13 @@ fn named(program: &Program<'_>, name: &str) -> Result<Vec<TaskId>, Failure> {
     let layer = |task| attribution.layer(program, task);
     let operation = |task| program.kernel(task).operation();
     let carries = |task| Carries::of(program, task).map(Carries::name);
+    if name.strip_prefix(KIND).unwrap_or(name) == REPEATED {
+        let rows = attribution.rows.iter().map(|row| row.task);
+        let repeated = chipless_report::repeated(program, rows);
+        if !repeated.is_empty() {
+            return Ok(tasks(&|task| repeated.contains(&task)));
+        }
+    }
     let (is_layer, is_kind, name) = match (name.strip_prefix(LAYER), name.strip_prefix(KIND)) {
         (Some(layer), _) => (true, false, layer),
         (None, Some(kind)) => (false, true, kind),
@@ -258,7 +265,9 @@ impl Changes {
                 let last = |change: &&str| recompiles.is_some_and(|of| of.gains_nothing(change));
                 let mut hows: Vec<String> = each.iter().filter_map(how).collect();
                 if guesses_with_bytes.as_ref() == Some(change) {
-                    hows.push("if what is a guess took a byte a cycle".to_owned());
+                    hows.push(
+                        "if what is a guess took what the notes name for its bytes".to_owned(),
+                    );
                 }
                 let how = (!hows.is_empty()).then(|| hows.join("; "));
                 (how, each.iter().any(last))
@@ -349,6 +358,10 @@ fn dearest(program: &Program<'_>, attribution: &Attribution, end: Time) -> Vec<S
     let mut dearest: Vec<String> = (parts.iter())
         .map(|(name, _)| format!("without={name}"))
         .collect();
+    let repeated = chipless_report::repeated(program, attribution.rows.iter().map(|row| row.task));
+    if !repeated.is_empty() {
+        dearest.push(format!("without={REPEATED}"));
+    }
     // What leaves the chip and comes back does both or neither.
     let both = [Carries::Spill, Carries::Reload].map(Carries::name);
     if both

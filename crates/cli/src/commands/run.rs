@@ -124,8 +124,8 @@ pub(crate) struct Arguments {
     /// Task order: `timed`, `random:SEED`, or `late:TASK`.
     ///
     /// `timed` follows the simulated times; `random` picks any order that the program allows; `late` runs one task as late as the waits let it,
-    /// which shows a race of it: with --no-verify, give the one task of the race, then the other, with --fill 255. Compare with the outputs of the
-    /// timed order, `--compare DIR --tolerance 0%`: a race may change bits only. Parts of a DMA transfer are not run apart. A verified program gives the same outputs in all
+    /// which shows a race of it: with --no-verify, give the one task of the race, then the other. Compare with the outputs of the
+    /// timed order and the same --fill, `--compare DIR --tolerance 0%`: a race may change bits only, and neither need be right. Parts of a DMA transfer are not run apart. A verified program gives the same outputs in all
     /// orders.
     #[arg(long, value_name = ORDERS, default_value = "timed", conflicts_with = "timing_only")]
     order: Asked,

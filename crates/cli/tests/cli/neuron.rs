@@ -84,7 +84,9 @@ fn advice_shows_the_line_that_it_changes() {
     let race = said.split("\n\n").next().unwrap();
     assert!(
         race.contains("--- sg00.dve[0] has no waits of its own; signals sg00 $S[6]")
-            && race.contains("^ sg00.qSPDynamicHW[0] waits for sg00.qSPDynamicHW[0] started (by sg00.sp[0]); signals sg00 $S[8]")
+            && race.contains(
+                "^ sg00.qSPDynamicHW[0] waits for its start (by sg00.sp[0]); signals sg00 $S[8]"
+            )
             && race.contains("help: Let sg00.dve[0] wait for sg00 $S[8] ≥ 16."),
         "{said}"
     );

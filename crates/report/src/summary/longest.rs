@@ -274,7 +274,9 @@ impl<'r> Run<'r, '_> {
         } else {
             ""
         };
-        let note = format!("estimated{mean}; those on the critical path (*) first");
+        let note = format!(
+            "estimated{mean}; (*) ends with a task of the critical path, others cost nothing"
+        );
         let (title, note) = (paint.strong("longest waits"), paint.dim(note));
         let _ = writeln!(out, "\n{title}  {note}");
         let queues: Vec<String> = waited

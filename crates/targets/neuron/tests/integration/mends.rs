@@ -338,9 +338,9 @@ fn the_wait_in_front_of_a_task_is_named() {
     assert_eq!(
         roles,
         [
-            "sg00.qSPDynamicHW[2] waits for sg00.qSPDynamicHW[2] started (by sg00.sp[4]); signals sg00 $S[10]",
+            "sg00.qSPDynamicHW[2] waits for its start (by sg00.sp[4]); signals sg00 $S[10]",
             "sg00.pe[1] has no waits of its own and gives no signal; sg00.pe[0], before it in its queue, waits for sg00 $S[10] ≥ 112",
-            "sg00.pe[0] (which the help changes) waits for sg00 $S[8] ≥ 16 (by sg00.qSPDynamicHW[0]), sg00 $S[10] ≥ 112 (by sg00.qSPDynamicHW[8], or parts of transfers behind it); gives no signal",
+            "sg00.pe[0] (which the help changes) waits for sg00 $S[8] ≥ 16 (by sg00.qSPDynamicHW[0]), sg00 $S[10] ≥ 112 (by sg00.qSPDynamicHW[8], or parts of transfers behind it, each of which adds as it completes); gives no signal",
         ]
     );
     // Each of the pairs that the one finding stands for.
@@ -420,9 +420,9 @@ fn a_transfer_names_the_instruction_that_starts_it() {
     let found = findings(&text);
     let roles = found[0].related.iter().map(|(_, role)| role);
     assert!(
-        roles.clone().any(|role| role.contains(
-            "waits for sg00.qSPDynamicHW[0] started (by sg00.sp[0]); signals sg00 $S[8]"
-        )),
+        roles
+            .clone()
+            .any(|role| role.contains("waits for its start (by sg00.sp[0]); signals sg00 $S[8]")),
         "{:?}",
         roles.collect::<Vec<_>>()
     );

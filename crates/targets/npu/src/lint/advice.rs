@@ -41,8 +41,8 @@ chipless_model::rules! {
         "Set the consumer count to the number of tasks that consume it."
         "NPU4 barriers; compiled programs";
     SEVERAL_WAITS Departure Note Writers "npu-several-waits" "a task waits for several barriers"
-        "The compiler tries to let each task wait for one barrier, because each further wait costs time and a physical barrier. Tasks with two occur in sound programs."
-        "Shown for performance only: merge the producers of the barriers, or let one barrier count them all."
+        "The compiler tries to let each task wait for one barrier, because physical barriers are few. Tasks with two occur in sound programs, and the times of `run` count nothing for a wait."
+        "Nothing has to change. To save barriers, merge their producers, or let one barrier count them all."
         "NPU compiler, one wait for each task; compiled programs";
 }
 
