@@ -173,7 +173,7 @@ capabilities! {
     profiles: Profiles, "a profiling buffer", "run --profile";
     shares_device: SharesDevice, "a share of a device with tiles", "device";
     names_nodes: NamesNodes, "nodes of the model beside their tasks", "run --model, list --model";
-    recompiles: Recompiles, "times as if compiled otherwise", "run --what-if tiles=N";
+    recompiles: Recompiles, "timing as if compiled otherwise", "run --what-if tiles=N|precision=int8";
     lists_assembly: ListsAssembly, "instructions of the compiler's assembly beside their tasks", "list --assembly";
 }
 
@@ -187,7 +187,7 @@ impl Capability {
             .collect::<Vec<_>>()
             .join(", ");
         Failure::unsupported(format_args!(
-            "{} (`{}`) is supported for some files of these targets only: {with}",
+            "{} (`{}`) is there for some files of these targets only: {with}",
             self.what(),
             self.with()
         ))
@@ -248,7 +248,7 @@ mod tests {
         let refused = document.capabilities().disassembles().err().expect("none");
         assert_eq!(
             refused.message,
-            "assembler text (`list --asm`) is supported for some files of these targets only: neuron"
+            "assembler text (`list --asm`) is there for some files of these targets only: neuron"
         );
     }
 }

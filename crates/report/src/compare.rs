@@ -293,7 +293,13 @@ impl Comparison {
                 0 => "whole",
                 _ => "whole of the others",
             };
-            format!("; {} on the {of} (relative error)", percent(error))
+            let is_rounding = !self.agrees && self.not_finite == 0 && error < tolerance.relative;
+            let why = if is_rounding {
+                "; less than that on the whole is mostly rounding (docs/how-to.md, \"Find out why numbers are wrong\")"
+            } else {
+                ""
+            };
+            format!("; {} on the {of} (relative error){why}", percent(error))
         });
         let largest = match self.not_finite {
             0 => format!("the largest difference is {}{expected}", number(*max_abs)),

@@ -462,7 +462,7 @@ impl Document for Opened<'_> {
         let (what, options) = match part {
             Some("dram") if is_wide => (
                 format!(
-                    "{dram}int8 halves the bytes but those of padding and parameters, and gives at most that, for a network whose operators it supports: `schedule` names those that it does not. Choose its scales from data, or the outputs may be far off"
+                    "{dram}int8 halves the bytes but those of padding and parameters, and gives at most that, for a network whose operators it supports: `schedule` names those that it does not. Choose its scales from data, or the outputs may be far off. In either precision, a batch (--batch 4) loads each weight once for several images"
                 ),
                 "--precision int8 --calibrate DATA".to_owned(),
             ),

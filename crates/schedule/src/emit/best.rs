@@ -90,7 +90,7 @@ pub fn searched(
         .map(|(all, replays)| all - replays);
     let emitter = Emitter::new(written, machine)?;
     // What Chipless cannot schedule, or would refuse itself, shows before the search.
-    let alone = search::layer_by_layer(network, machine, options, |evaluator, root| {
+    let (state, alone) = search::layer_by_layer(network, machine, options, |evaluator, root| {
         emitter.schedule(evaluator, root)
     })?;
     let alone = alone.ok();
@@ -102,7 +102,10 @@ pub fn searched(
     }
     // The end takes about as long: the best tree becomes a schedule once more, and is checked.
     let end = began.elapsed();
-    let layer_by_layer = alone.map(|(_, figures)| (figures.energy, figures.delay));
+    let known = alone.map(|(_, figures)| (state, figures));
+    let layer_by_layer = known
+        .as_ref()
+        .map(|(_, figures)| (figures.energy, figures.delay));
     let rank = |evaluator: &mut Evaluator<'_>, root: &Branch| {
         let (_, figures) = emitter.schedule(evaluator, root).ok()?;
         Some(options.objective.of(figures.energy, figures.delay as f64))
@@ -127,6 +130,7 @@ pub fn searched(
         until: until.map(|until| until.checked_sub(end).unwrap_or(began)),
         trees: replays,
         interrupted,
+        known,
         progress: &mut |replayed, figures| {
             progress(&Progress {
                 seconds: began.elapsed().as_secs_f64(),

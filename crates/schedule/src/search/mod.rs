@@ -324,7 +324,7 @@ fn rounds<'a>(
     });
 }
 
-/// Hands on the tree that has one layer after another.
+/// Hands on the tree that has one layer after another, and returns it beside what is made of it.
 ///
 /// # Errors
 /// What is short where a layer does not fit.
@@ -333,13 +333,14 @@ pub(crate) fn layer_by_layer<T>(
     machine: &Machine,
     options: &Options,
     take: impl FnOnce(&mut Evaluator<'_>, &Branch) -> T,
-) -> Result<T, Impossible> {
+) -> Result<(State, T), Impossible> {
     let factors = Factors::up_to(machine.cores());
     let evaluator = Evaluator::new(leaf_costs(machine, network, options.batch), &factors);
     let mut searcher = Searcher::new(evaluator, options.objective);
     let limits = bounds(&searcher.evaluator.costs);
     let state = start::layer_by_layer(&mut searcher, &limits)?;
-    Ok(take(&mut searcher.evaluator, &state.root()))
+    let taken = take(&mut searcher.evaluator, &state.root());
+    Ok((state, taken))
 }
 
 fn work(searcher: &mut Searcher<'_>, shared: &Shared, worker: usize, threads: usize) {

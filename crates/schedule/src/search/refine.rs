@@ -60,6 +60,8 @@ pub(crate) struct Course<'c> {
     pub(crate) trees: Option<u64>,
     pub(crate) interrupted: &'c AtomicBool,
     pub(crate) progress: &'c mut dyn FnMut(u64, Figures),
+    /// A tree that was judged before: what is found is no worse.
+    pub(crate) known: Option<(State, Figures)>,
 }
 
 impl Course<'_> {
@@ -171,6 +173,10 @@ pub(crate) fn refine<E: Send + From<Impossible>>(
             let heard = climb.hear(states.to_vec(), answers);
             wrong = wrong.or(heard.err());
             round = round.max(began.elapsed());
+        }
+        if let Some((state, figures)) = course.known.take() {
+            let heard = climb.hear(vec![state], vec![Some(Ok(figures))]);
+            wrong = wrong.or(heard.err());
         }
         if let Some(error) = wrong.filter(|_| climb.best.is_empty()) {
             return Err(error);

@@ -15,7 +15,7 @@ pub(super) struct Piece {
 
 /// A tree.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct State {
+pub(crate) struct State {
     pub(super) batch: u32,
     /// Sub-batches of the root.
     pub(super) groups: u32,

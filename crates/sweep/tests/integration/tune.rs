@@ -172,7 +172,7 @@ fn a_killed_search_goes_on_and_the_best_never_gets_worse() {
 #[test]
 fn machines_that_do_not_work_are_rows() {
     let space =
-        space("machine: {mesh: [2x2, 3x2], l2.bytes: [512, 65536]}\nschedule: {trees: 20}\n");
+        space("machine: {mesh: [2x2, 3x2], l2.bytes: [16, 65536]}\nschedule: {trees: 20}\n");
     let results = tuned(&space.unwrap(), &request(Shard::WHOLE));
     assert_eq!((results.rows(), results.failed()), (4, 3));
     let Values::Text(messages) = column(&results, "message") else {

@@ -253,12 +253,7 @@ impl<'a, 'd> Driver<'a, 'd> {
                 .map_err(|error| Failure::output(&error))
         };
         let json = self.arguments.answer.is_json();
-        if json {
-            put(
-                &mut out,
-                &format!("{{\"schema_version\": {SCHEMA_VERSION}, \"steps\": ["),
-            )?;
-        }
+        let head = format!("{{\"schema_version\": {SCHEMA_VERSION}, \"steps\": [");
         let arguments = self.arguments;
         let (name, directory) = match &arguments.script {
             Some(path) if path.as_os_str() != "-" => (
@@ -276,9 +271,22 @@ impl<'a, 'd> Driver<'a, 'd> {
                 } else {
                     script_text(path)?
                 };
-                reader.steps(&text, &mut |step| put(&mut out, &self.line(&step, json)?))?;
+                // A script that cannot be read is answered by its failure alone.
+                let mut began = !json;
+                reader.steps(&text, &mut |step| {
+                    if !std::mem::replace(&mut began, true) {
+                        put(&mut out, &head)?;
+                    }
+                    put(&mut out, &self.line(&step, json)?)
+                })?;
+                if !began {
+                    put(&mut out, &head)?;
+                }
             }
             None => {
+                if json {
+                    put(&mut out, &head)?;
+                }
                 for (number, line) in stdin.lock().lines().enumerate() {
                     let line = line.map_err(|error| Failure::misuse("standard input", error))?;
                     match line.trim() {

@@ -288,12 +288,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         _ => job.modelled()?,
     };
     let found = &searched.found;
-    told::few_trees(
-        arguments,
-        found,
-        front.network.layers.len(),
-        searched.worked,
-    );
+    told::few_trees(arguments, &searched, front.network.layers.len());
     told::hardly_better(arguments, &searched);
     write_beside(arguments, lowered.as_ref(), &found.tree)?;
     let history = found.history.iter();

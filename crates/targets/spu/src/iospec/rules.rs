@@ -170,7 +170,7 @@ counter that is stated."
         ""
         "femtodriver 2.6";
     ADDRESS_MISSING Fault Warning Warning Format "iospec-address-missing" "a compiled vector lacks what the driver needs"
-        "Inputs need core_id, pc and length_64b_words, outputs mailbox_id and length_64b_words. Before compilation none of them is there; a document with some of them is neither."
+        "Inputs need core_id, pc, length_64b_words and padded_length; outputs mailbox_id, length_64b_words and padded_length. Before compilation none of them is there; a document with some of them is neither."
         ""
         "femtodriver 2.6";
     SCALE Departure Warning Warning Writers "iospec-scale" "the scale is not a power of two, or the zero point not 0"

@@ -44,6 +44,17 @@ pub(super) struct Searched {
     pub(super) segments: Vec<SegmentTime>,
 }
 
+/// How far above the floor a schedule is, at most, that no search makes much faster.
+const NEAR: f64 = 1.05;
+
+impl Searched {
+    pub(super) fn is_near_floor(&self) -> bool {
+        let floor = self.floor.as_ref().map(|floor| floor.delay_cycles as f64);
+        let delay = self.replay.as_ref().map(|figures| figures.delay_cycles);
+        matches!((delay, floor), (Some(delay), Some(floor)) if delay < floor * NEAR)
+    }
+}
+
 impl Job<'_> {
     /// Searches by the replay, and writes the schedule with addresses and the order of DRAM.
     pub(super) fn replayed(

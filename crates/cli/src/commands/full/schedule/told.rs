@@ -10,10 +10,9 @@ use chipless_schedule::machine::Machine;
 use chipless_schedule::model::Objective;
 use chipless_schedule::reading::Network;
 use chipless_schedule::report::{Figures, energy};
-use chipless_schedule::search::{Found, Progress, Stopped};
+use chipless_schedule::search::{Progress, Stopped};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// What is said while the search runs: the best so far by each measure. The search begins anew several times, so the one that it is at may be worse.
 pub(super) struct Told {
@@ -111,8 +110,11 @@ const STARVED: f64 = 0.5;
 const FEW: u64 = 4;
 
 /// Warns of a search that other work of the computer left little of a processor, or that tried few trees.
-pub(super) fn few_trees(arguments: &Arguments, found: &Found, layers: usize, worked: Duration) {
-    let worked = worked.as_secs_f64();
+pub(super) fn few_trees(arguments: &Arguments, searched: &Searched, layers: usize) {
+    let (found, worked) = (&searched.found, searched.worked.as_secs_f64());
+    if searched.is_near_floor() {
+        return;
+    }
     if found.stopped == Stopped::Time && worked < STARVED * found.seconds {
         terminal::complain(&format!(
             "{}: warning: the search had {worked:.1} s of processor time in {:.1} s, as the computer is busy: the schedule may be far from the best. Search again when it is idle, or pass --trees N, which does not depend on the clock\n",
@@ -187,7 +189,11 @@ pub(super) fn next(
         option("network", &arguments.network_out),
         option("weights", &arguments.weights_out),
     );
-    let encodings = || written.map_or_else(String::new, |written| encodings(front, written));
+    let encodings = || {
+        written.map_or_else(String::new, |written| {
+            encodings(front, written, arguments.batch.parse().unwrap_or(1))
+        })
+    };
     let again = "schedule again with --network-out net.json --weights-out weights";
     match (arguments.dialect, is_whole) {
         (Dialect::Spec, _) => {
@@ -228,7 +234,7 @@ pub(super) fn next(
 }
 
 /// What the integers of inputs and outputs stand for, and how the schedule has their axes.
-fn encodings(front: &Front, written: &Written) -> String {
+fn encodings(front: &Front, written: &Written, batch: i64) -> String {
     let [of_inputs, of_outputs] = &front.called;
     let [inputs, outputs] = written.stored();
     let offset = |by: f64| match by {
@@ -238,29 +244,29 @@ fn encodings(front: &Front, written: &Written) -> String {
     };
     let mut text = String::new();
     if inputs.is_empty() {
+        let images = if batch > 1 {
+            format!(", with {batch} images")
+        } else {
+            String::new()
+        };
         for name in of_inputs {
             let _ = writeln!(
                 text,
-                "  --input {name}=FILE.npy: shape and type of the model's"
+                "  --input {name}=FILE.npy: shape and type of the model's{images}"
             );
         }
     }
     for (at, (name, how)) in inputs.into_iter().enumerate() {
         let (scale, zero) = (how.scale as f32, offset(how.zero));
         let model = of_inputs.get(at);
-        let real = model.map_or("x", String::as_str);
-        let of = model.map_or_else(String::new, |model| format!(" of the model's {model}"));
+        let of = model.map_or_else(String::new, |model| format!("; x is the model's `{model}`"));
         let _ = writeln!(
             text,
-            "  --input {name}=FILE.npy: int8, numpy.clip(numpy.round({real} / {scale}){zero}, -128, 127){of}"
+            "  --input {name}=FILE.npy: int8, numpy.clip(numpy.round(x / {scale}){zero}, -128, 127){of}"
         );
         if let Some(input) = front.inputs.get(at) {
             let [c, h, w] = input.extents;
-            let _ = writeln!(
-                text,
-                "      of shape {}",
-                axes(input.layout, real, [c, h, w])
-            );
+            let _ = writeln!(text, "      of shape {}", axes(input.layout, [c, h, w]));
         }
     }
     for (at, (name, how)) in outputs.into_iter().enumerate() {
@@ -281,13 +287,13 @@ fn encodings(front: &Front, written: &Written) -> String {
 }
 
 /// The shape that a schedule has an input in, and how it follows from the model's.
-fn axes(layout: Layout, real: &str, [c, h, w]: [i64; 3]) -> String {
+fn axes(layout: Layout, [c, h, w]: [i64; 3]) -> String {
     let shape = format!("[N, {c}, {h}, {w}]");
     match layout {
         Layout::Map => shape,
         Layout::Sequence => format!(
-            "{shape}; from the model's [N, {h}, {c}]:\n      numpy.transpose({real}, (0, 2, 1)).reshape(-1, {c}, {h}, {w})"
+            "{shape}; from the model's [N, {h}, {c}]:\n      numpy.transpose(x, (0, 2, 1)).reshape(-1, {c}, {h}, {w})"
         ),
-        _ => format!("{shape}: numpy.reshape({real}, (-1, {c}, {h}, {w}))"),
+        _ => format!("{shape}: numpy.reshape(x, (-1, {c}, {h}, {w}))"),
     }
 }
