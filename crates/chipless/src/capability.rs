@@ -186,6 +186,11 @@ impl Capability {
             .map(|target| target.name())
             .collect::<Vec<_>>()
             .join(", ");
+        let with = if with.is_empty() {
+            "none of this build".to_owned()
+        } else {
+            with
+        };
         Failure::unsupported(format_args!(
             "{} (`{}`) is there for some files of these targets only: {with}",
             self.what(),

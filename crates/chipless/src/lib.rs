@@ -25,7 +25,7 @@
 //!
 //! # To add a target
 //!
-//! `tests/sixth_target.rs` adds one, from its bytes to its numbers, in a hundred lines: a [`Target`] that recognises its files, a [`Package`] that
+//! `tests/sixth_target.rs` adds one, from its bytes to its numbers, in one file: a [`Target`] that recognises its files, a [`Package`] that
 //! reads them, a [`Document`] that says what is in them and makes a program. With a line in `targets/mod.rs` the command line has it too.
 
 mod behind;

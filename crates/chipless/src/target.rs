@@ -111,7 +111,8 @@ pub trait Document: Send + Sync {
     }
 
     /// Makes the program of the file. A failure with findings says why there is none: Chipless does not support the file, or it is
-    /// wrong.
+    /// wrong. Errors among [`findings`](Document::findings) that leave a program are no reason to refuse: who runs it stops at them, unless asked
+    /// to go on.
     fn lower(&self) -> Result<Lowered<'_>, Failure>;
 
     /// The program for a list: every task once, each with a text of its own. It is not for running.

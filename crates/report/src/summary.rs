@@ -13,7 +13,7 @@ use crate::schedule_trace::Compared;
 use crate::statistics::Statistics;
 use crate::style::{Paint, bytes, clean, count, quantity, shape, share};
 use crate::timed_by::TimedBy;
-use crate::transfers::{REPEATED, transfers};
+use crate::transfers::{bound, transfers};
 use crate::why::{self, ModelNode, Ranked, WhatIf};
 use chipless_model::{Finding, Node, Port, Program, Time};
 use chipless_sim::{State, Timeline};
@@ -484,15 +484,7 @@ impl Run<'_, '_> {
                     };
                     format!("was {}{in_vain}", self::was(change, was))
                 });
-                // Nobody can make a layer cost nothing; who compiles without it also gets other layers around it.
-                let bound = match change.matches("without=").count() {
-                    0 => None,
-                    1 if change.ends_with(REPEATED) => {
-                        Some("if constants stayed where they were brought, and all else as it is")
-                    }
-                    1 => Some("if it cost nothing and all else stayed"),
-                    _ => Some("if they cost nothing and all else stayed"),
-                };
+                let bound = bound(change);
                 let said = [was, how.clone(), bound.map(str::to_owned)];
                 let said: Vec<String> = said.into_iter().flatten().collect();
                 let said = if said.is_empty() {

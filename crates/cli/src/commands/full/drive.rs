@@ -263,45 +263,42 @@ impl<'a, 'd> Driver<'a, 'd> {
             _ => ("standard input".to_owned(), PathBuf::new()),
         };
         let reader = self.reader(name, directory);
-        match &arguments.script {
-            Some(path) => {
-                let text = if path.as_os_str() == "-" {
-                    std::io::read_to_string(stdin.lock())
-                        .map_err(|error| Failure::misuse("standard input", error))?
-                } else {
-                    script_text(path)?
-                };
-                // A script that cannot be read is answered by its failure alone.
-                let mut began = !json;
-                reader.steps(&text, &mut |step| {
-                    if !std::mem::replace(&mut began, true) {
-                        put(&mut out, &head)?;
-                    }
-                    put(&mut out, &self.line(&step, json)?)
-                })?;
-                if !began {
+        if let Some(path) = &arguments.script {
+            let text = if path.as_os_str() == "-" {
+                std::io::read_to_string(stdin.lock())
+                    .map_err(|error| Failure::misuse("standard input", error))?
+            } else {
+                script_text(path)?
+            };
+            // A script that cannot be read is answered by its failure alone.
+            let mut began = !json;
+            reader.steps(&text, &mut |step| {
+                if !std::mem::replace(&mut began, true) {
                     put(&mut out, &head)?;
                 }
+                put(&mut out, &self.line(&step, json)?)
+            })?;
+            if !began {
+                put(&mut out, &head)?;
             }
-            None => {
-                if json {
-                    put(&mut out, &head)?;
-                }
-                for (number, line) in stdin.lock().lines().enumerate() {
-                    let line = line.map_err(|error| Failure::misuse("standard input", error))?;
-                    match line.trim() {
-                        "" => {}
-                        "quit" | "exit" => break,
-                        "help" | "?" if !json => put(&mut out, talk::HELP)?,
-                        "next" if !json => put(&mut out, &talk::may_come(&self))?,
-                        _ => {
-                            let said = match reader.line(&line, Some(number + 1)) {
-                                Ok(step) => self.line(&step, json)?,
-                                Err(Failure::BrokenPipe) => return Err(Failure::BrokenPipe),
-                                Err(failure) => self.misunderstood(&line, &failure, json)?,
-                            };
-                            put(&mut out, &said)?;
-                        }
+        } else {
+            if json {
+                put(&mut out, &head)?;
+            }
+            for (number, line) in stdin.lock().lines().enumerate() {
+                let line = line.map_err(|error| Failure::misuse("standard input", error))?;
+                match line.trim() {
+                    "" => {}
+                    "quit" | "exit" => break,
+                    "help" | "?" if !json => put(&mut out, talk::HELP)?,
+                    "next" if !json => put(&mut out, &talk::may_come(&self))?,
+                    _ => {
+                        let said = match reader.line(&line, Some(number + 1)) {
+                            Ok(step) => self.line(&step, json)?,
+                            Err(Failure::BrokenPipe) => return Err(Failure::BrokenPipe),
+                            Err(failure) => self.misunderstood(&line, &failure, json)?,
+                        };
+                        put(&mut out, &said)?;
                     }
                 }
             }

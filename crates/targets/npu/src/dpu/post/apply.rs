@@ -151,7 +151,9 @@ impl FloatPost {
                     scales.apply(sums, |sum, bias, scale| (sum + bias) * scale);
                     lookup.apply(sums);
                     if let Some(Slope::ForScale(factor) | Slope::OfScaled(factor)) = self.slope {
-                        sums.iter_mut().for_each(|value| *value *= factor);
+                        for value in &mut *sums {
+                            *value *= factor;
+                        }
                     }
                 }
             }
