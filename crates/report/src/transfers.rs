@@ -1,7 +1,7 @@
 //! What transfers carry: weights, activations that leave the chip and come back, inputs and outputs.
 
 use crate::attribution::Attribution;
-use chipless_model::{Access, BufferId, Direction, MemoryKind, Program, Role, TaskId};
+use chipless_model::{Access, Direction, MemoryKind, Program, Role, TaskId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -157,10 +157,11 @@ pub fn repeated(program: &Program<'_>, tasks: impl Iterator<Item = TaskId>) -> F
             let memory = program.buffers[access.buffer].memory;
             match access.direction {
                 Direction::Read if access.tensor != Access::DESCRIPTION => {
-                    touched.push((access.buffer, Some(access.pattern)));
+                    touched.push((memory, Some((access.buffer, access.pattern))));
                 }
                 Direction::Read => {}
-                Direction::Write => touched.push((BufferId::from_usize(memory.index()), None)),
+                // Where in that memory it comes to stand does not matter.
+                Direction::Write => touched.push((memory, None)),
             }
         });
         if !known.insert(touched) {

@@ -305,6 +305,10 @@ impl<'m> Trace<'m> {
                     }
                     let marks = &mut self.state.marks;
                     marks.set(buffer, [Series::from(new.clone())], cause);
+                    // Zeros that another order may overwrite are none.
+                    if let Some(zeros) = &mut self.state.zeros {
+                        zeros.marks.clear(buffer, &new, [Series::from(new.clone())]);
+                    }
                     marked.push((buffer, new));
                 }
             }

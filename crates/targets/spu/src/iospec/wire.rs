@@ -90,10 +90,28 @@ pub fn unpack(words: &[u64], precision: i64) -> Result<Vec<i64>, Violation> {
         .collect())
 }
 
+/// The fields that a vector lacks for the wire.
+fn missing(vector: &Vector) -> Vec<&'static str> {
+    let address: &[_] = match vector.side {
+        Side::Input => &[("core_id", vector.core_id), ("pc", vector.pc)],
+        Side::Output => &[("mailbox_id", vector.mailbox_id)],
+    };
+    let size = [
+        ("padded_length", vector.padded_length),
+        ("length_64b_words", vector.words),
+    ];
+    let fields = address.iter().chain(&size);
+    fields
+        .filter(|(_, value)| value.is_none())
+        .map(|(name, _)| *name)
+        .collect()
+}
+
 fn field(vector: &Vector, name: &str, value: Option<i64>, bits: u32) -> Result<u64, Violation> {
     let Some(value) = value else {
         return Err(Violation::value(format!(
-            "expected the field {name} of `{}` for the wire, found none: give the IOSpec that the compiler wrote, which has it",
+            "expected {} of `{}` for the wire, found none: give the IOSpec that the compiler wrote, which has them, or drive without --wire",
+            missing(vector).join(", "),
             vector.key
         )));
     };
