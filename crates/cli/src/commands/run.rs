@@ -171,7 +171,7 @@ Examples:
   chipless run plan.json --iospec iospec.yaml --input x=steps.npy
   chipless run model.pt --calibrate steps.json   what is clipped, and where
 
-Inputs are .npy files of the type and shape that `info` gives. numpy has no bfloat16 and no 8-bit floats: give them as \
+Inputs are .npy files of the type and shape that `info` gives; of a schedule with --network, those of the model. numpy has no bfloat16 and no 8-bit floats: give them as \
 ml_dtypes writes them (V2, V1) or as raw bits (uint16, uint8); outputs come back as raw bits. Types of less than a \
 byte have a byte for each element. An input of an FQIR plan may have one dimension more: a row for each step, state \
 carried from step to step. Under an IOSpec of several sequences, or of complex ones, a row is what is written at a \
