@@ -138,29 +138,24 @@ impl Reading {
             Err(refused) if self.precision.is_none() => refused,
             read => return Ok(Network::new(read?, batch)),
         };
+        // Recurrent layers are unrolled, a dozen layers for each step: that is done when it is asked for.
         let is_recurrent = |line: &String| {
             let kinds = ["(LSTM)", "(GRU)", "(RNN)"];
             kinds.iter().any(|kind| line.contains(kind))
         };
-        let mut recurrent: Vec<String> = refused
-            .0
-            .iter()
-            .filter(|l| is_recurrent(l))
-            .cloned()
-            .collect();
-        let unrolled = if recurrent.is_empty() {
-            ""
-        } else {
-            ", with recurrent layers unrolled step by step"
-        };
+        if refused.0.iter().any(is_recurrent) {
+            let mut lines = refused.0;
+            lines.push(
+                "--precision fp16 unrolls recurrent layers, into a dozen layers for each step"
+                    .to_owned(),
+            );
+            return Err(Refused(lines));
+        }
         // What the network lacks for int8 it may have for fp16; where it does not, that says more.
-        let mut network = self.in_half(bytes, beside).map_err(|in_half| {
-            recurrent.extend(in_half.0);
-            Refused(recurrent)
-        })?;
+        let mut network = self.in_half(bytes, beside)?;
         let first = refused.0.first().map_or("", String::as_str);
         network.note = Some(format!(
-            "scheduled in fp16{unrolled}, as int8 does not support {first}"
+            "scheduled in fp16, as int8 does not support {first}"
         ));
         Ok(network)
     }
