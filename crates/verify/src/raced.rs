@@ -40,6 +40,18 @@ pub(crate) fn reads(
         if writes.len().saturating_mul(of(Direction::Read).count()) > PAIRS {
             return None;
         }
+        // Where writes race, too, more than what is read depends on the order.
+        for (number, one) in writes.iter().enumerate() {
+            let of_one = (order.start(one.task), order.completion(one.task));
+            for other in &writes[..number] {
+                let is_ordered = one.task == other.task
+                    || reaches(of_one.0, order.completion(other.task))
+                    || reaches(order.start(other.task), of_one.1);
+                if !is_ordered && !common(accesses, one, other).is_empty() {
+                    return None;
+                }
+            }
+        }
         for (index, read) in of(Direction::Read) {
             let (start, end) = (order.start(read.task), order.read(read.task));
             for write in &writes {
