@@ -12,7 +12,6 @@ use crate::footprint::{Accesses, Use};
 use crate::marks::Marks;
 use crate::order::Order;
 use crate::race::Race;
-use crate::raced::Raced;
 use crate::remnants::{Remains, Remnants};
 use crate::rules;
 use crate::writes::Writes;
@@ -36,21 +35,19 @@ pub(crate) struct Sources<'s> {
     pub(crate) remnants: &'s Remnants,
     /// Who writes duplicates of what a task writes, and comes before it in the reference order, though not in every one.
     pub(crate) duplicates: &'s Duplicates,
-    /// What tasks read while others may write it.
-    pub(crate) raced: &'s Raced,
 }
 
 /// Of each task, others.
 pub(crate) type Duplicates = FxHashMap<TaskId, BTreeSet<TaskId>>;
 
-/// Follows doubtful bytes through a program that completes. Returns whether any of them matter.
+/// Follows doubtful bytes through a program that completes.
 pub(crate) fn check(
     program: &Program<'_>,
     accesses: &Accesses,
     order: &Order,
     sources: &Sources<'_>,
     findings: &mut Findings,
-) -> bool {
+) {
     let mut places: IndexVec<TaskId, usize> = program.tasks.iter().map(|_| usize::MAX).collect();
     for (place, task) in order.sequence.iter().enumerate() {
         places[*task] = place;
@@ -71,12 +68,10 @@ pub(crate) fn check(
     };
     let trace = follow(None);
     if trace.matters.is_empty() {
-        return false;
+        return;
     }
     // Remnants that are multiplied by zero change nothing. To follow zeros takes its time, so that it is done where it can matter.
-    let trace = follow(Some(Zeros::new(program)));
-    trace.report_all(findings);
-    !trace.matters.is_empty()
+    follow(Some(Zeros::new(program))).report_all(findings);
 }
 
 /// A task that reads doubtful bytes which nobody has brought there by a computation.
@@ -93,8 +88,6 @@ struct Cause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     NeverWritten,
-    /// Another task may write them meanwhile. The race is reported already.
-    Raced,
     /// Left over from one writer, whose tensor another one ended.
     Remnant {
         old: u32,
@@ -152,7 +145,6 @@ struct Trace<'m> {
     state: State<'m>,
     causes: Vec<Cause>,
     duplicates: &'m Duplicates,
-    raced: &'m Raced,
     /// What tasks wrote that was in doubt, with its cause, where others write duplicates of it later: nothing yet.
     unordered: FxHashMap<TaskId, Option<(Dependent, u32)>>,
     /// Causes that have been found to matter.
@@ -190,7 +182,6 @@ impl<'m> Trace<'m> {
             },
             causes: Vec::new(),
             duplicates: sources.duplicates,
-            raced: sources.raced,
             unordered: first.map(|task| (*task, None)).collect(),
             reported: FxHashSet::default(),
             matters: Vec::new(),
@@ -205,7 +196,6 @@ impl<'m> Trace<'m> {
                 .of(task)
                 .map(|index| (index, accesses.entry(index)))
         };
-        let raced = self.mark_raced(task, gaps);
         let mut old = Vec::new();
         let mut cause = None;
         for (index, entry) in uses().filter(|(_, e)| e.direction == Direction::Read) {
@@ -244,11 +234,6 @@ impl<'m> Trace<'m> {
                 self.causes.truncate(CAUSES);
             }
         }
-        // What comes later finds what the write left.
-        for (buffer, bytes) in raced {
-            let marks = &mut self.state.marks;
-            marks.clear(buffer, &bytes, [Series::from(bytes.clone())]);
-        }
         let zeros = self.zeros(task);
         let kept = self.kept(task);
         for (_, entry) in uses().filter(|(_, e)| e.direction == Direction::Write) {
@@ -271,49 +256,6 @@ impl<'m> Trace<'m> {
                 *unordered = Some((dependent, cause));
             }
         }
-    }
-
-    /// Marks what a task reads while another one may write it, apart from what is in doubt already: what has a mark, and what nobody has written.
-    fn mark_raced(&mut self, task: TaskId, gaps: &[u32]) -> Vec<(BufferId, Range<u64>)> {
-        let (accesses, raced) = (self.accesses, self.raced);
-        let mut marked = Vec::new();
-        if raced.is_empty() {
-            return marked;
-        }
-        let mut uses = accesses.of(task).map(|index| accesses.entry(index));
-        let writes = uses.any(|entry| entry.direction == Direction::Write);
-        for index in accesses.of(task) {
-            let buffer = accesses.footprint_of(accesses.entry(index)).buffer;
-            for bytes in raced.get(&index).into_iter().flatten() {
-                let mut rest = bytes.clone();
-                while let Some(mut new) = self.state.marks.first_without(buffer, rest.clone()) {
-                    if gaps.contains(&index) {
-                        self.state.writes.bytes(buffer);
-                        if let Some(gap) = self.state.writes.first_gap(buffer, new.clone()) {
-                            rest.start = gap.end;
-                            new.end = gap.start;
-                        }
-                    }
-                    rest.start = rest.start.max(new.end);
-                    if new.is_empty() {
-                        continue;
-                    }
-                    let cause = self.cause(task, index, new.clone(), Kind::Raced);
-                    // Nobody knows what a task is for that leaves nothing in memory.
-                    if !writes {
-                        self.matter(cause, Effect::Control(task));
-                    }
-                    let marks = &mut self.state.marks;
-                    marks.set(buffer, [Series::from(new.clone())], cause);
-                    // Zeros that another order may overwrite are none.
-                    if let Some(zeros) = &mut self.state.zeros {
-                        zeros.marks.clear(buffer, &new, [Series::from(new.clone())]);
-                    }
-                    marked.push((buffer, new));
-                }
-            }
-        }
-        marked
     }
 
     /// Marks what depends on doubtful bytes.
@@ -536,7 +478,6 @@ impl<'m> Trace<'m> {
         };
         let place = program.place(cause.task);
         match cause.kind {
-            Kind::Raced => {}
             Kind::NeverWritten => findings.add(
                 &rules::READ_BEFORE_WRITE,
                 (queue.raw(), footprint.buffer.raw(), 0),

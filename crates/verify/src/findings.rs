@@ -115,22 +115,6 @@ impl Findings {
         }
     }
 
-    /// Errors of a rule so far, those of one cause as one.
-    pub(crate) fn errors_of(&self, rule: &'static Rule) -> usize {
-        let of_rule = self.list.iter().filter(|f| f.rule.code == rule.code);
-        of_rule.filter(|finding| finding.is_error()).count()
-    }
-
-    /// Makes findings of a rule those of another one, which is no error, and says why.
-    pub(crate) fn replace(&mut self, rule: &'static Rule, other: &'static Rule, why: &str) {
-        self.errors -= self.errors_of(rule);
-        for finding in self.list.iter_mut().filter(|f| f.rule.code == rule.code) {
-            (finding.rule, finding.severity) = (other, other.severity);
-            finding.message.push_str(why);
-            finding.hint = None;
-        }
-    }
-
     pub(crate) fn has_errors(&self) -> bool {
         self.errors > 0
     }

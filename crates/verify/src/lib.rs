@@ -72,8 +72,7 @@
 //! A byte that no task before has written in the reference order (one that is not before in every order races), and that has no value from the
 //! beginning, is in *doubt*. So are *remnants*, where a program says which tasks make a tensor together: bytes of a tensor that are read along with
 //! those of another one which has taken its place in part (module `remnants`). Doubt is followed from task to task by what kernels say of their
-//! dependences, and is a fault where it reaches an output, state, an address or an index (module `doubt`). So is what is read while another task may
-//! write it: where that reaches nothing of the kind, the race is a note. Of two writes of the same bytes that nothing
+//! dependences, and is a fault where it reaches an output, state, an address or an index (module `doubt`). Of two writes of the same bytes that nothing
 //! orders and that look like duplicates, either may come last: what is in doubt in one of them stays so.
 //!
 //! # Clocks
@@ -102,7 +101,6 @@ mod overlap;
 mod pending;
 mod protocol;
 mod race;
-mod raced;
 mod remnants;
 mod replay;
 mod rules;

@@ -8,14 +8,12 @@ use crate::footprint::{Accesses, Footprint, Use};
 use crate::order::Order;
 use crate::overlap::Overlap;
 use crate::race::{Race, connections};
-use crate::raced::{self, Raced};
 use crate::remnants::{Lives, Remnants};
 use crate::rules;
 use crate::shadow::{Ended, Record, Shadow};
 use crate::writes::{TooManyRuns, Writes};
 use chipless_model::{BufferId, Certainty, Direction, IndexVec, Program, Role, TaskId};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Reports races, reads of bytes that hold nothing of worth, and outputs that are not there when the program is done.
@@ -38,7 +36,6 @@ pub(crate) fn check(
         places: vec![0; accesses.footprints()],
         suspects: Vec::new(),
         overlaps: FxHashMap::default(),
-        raced: BTreeSet::new(),
         lives: Lives::new(program, accesses),
     };
     let settled = order.settled();
@@ -48,19 +45,14 @@ pub(crate) fn check(
     if !is_complete {
         return;
     }
-    let (gaps, duplicates, remnants, raced) = memory.finish();
-    if !gaps.is_empty() || !remnants.is_empty() || !raced.is_empty() {
+    let (gaps, duplicates, remnants) = memory.finish();
+    if !gaps.is_empty() || !remnants.is_empty() {
         let found = Sources {
             gaps: &gaps,
             remnants: &remnants,
             duplicates: &duplicates,
-            raced: &raced,
         };
-        let matters = doubt::check(program, accesses, order, &found, findings);
-        if !raced.is_empty() && !matters {
-            let why = "; no output depends on what is read there";
-            findings.replace(&rules::RACE_READ_WRITE, &rules::RACE_WITHOUT_EFFECT, why);
-        }
+        doubt::check(program, accesses, order, &found, findings);
     }
 }
 
@@ -81,8 +73,6 @@ struct Memory<'m, 'p, 'a> {
     suspects: Vec<u32>,
     /// What is known of pairs of footprints.
     overlaps: FxHashMap<(u32, u32), Overlap>,
-    /// Buffers with bytes that one task reads while another may write them.
-    raced: BTreeSet<BufferId>,
     lives: Option<Lives<'m>>,
 }
 
@@ -146,7 +136,7 @@ impl Memory<'_, '_, '_> {
     }
 
     /// When all tasks ran: reports outputs that are not there, and tells where doubtful bytes come from.
-    fn finish(mut self) -> (Vec<u32>, Duplicates, Remnants, Raced) {
+    fn finish(mut self) -> (Vec<u32>, Duplicates, Remnants) {
         let mut remnants = Remnants::default();
         if let Some(lives) = self.lives.as_mut() {
             let mut gaps = lives.finish();
@@ -159,11 +149,7 @@ impl Memory<'_, '_, '_> {
             remnants = lives.remnants();
         }
         self.outputs();
-        // Beside other errors it is not asked whether races matter.
-        let only_races = self.findings.errors_of(&rules::RACE_READ_WRITE) == self.findings.errors;
-        let raced = only_races.then(|| raced::reads(self.accesses, self.order, &self.raced));
-        let raced = raced.flatten().unwrap_or_default();
-        (self.gaps, self.duplicates, remnants, raced)
+        (self.gaps, self.duplicates, remnants)
     }
 
     /// The first bytes of a range of a buffer that no task has written.
@@ -266,9 +252,6 @@ impl Memory<'_, '_, '_> {
             }
             if race.check(other, entry, overlap, of_one_tensor, self.findings) {
                 self.duplicates.entry(task).or_default().insert(other.task);
-            }
-            if other.direction != entry.direction && matches!(overlap, Overlap::Common(..)) {
-                self.raced.insert(footprint.buffer);
             }
         }
         self.suspects = suspects;

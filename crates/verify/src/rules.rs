@@ -37,10 +37,6 @@ chipless_model::rules! {
         "One task reads and another writes the same bytes, and no chain of queue order, barriers, semaphores, events or releases leads from one to the other. The reader gets the bytes from before or after the write, or some of each, depending on timing. It is the usual consequence of a missing wait or signal: data used before its transfer has completed, or a slot reused before its last reader has finished. `chipless run --no-verify --order late:TASK` shows it with one of the two tasks; a run does not take the parts of a DMA transfer apart, so of several pairs only some show."
         "Make the later task wait for a barrier or semaphore that the earlier one signals when it is done."
         "the program model: memory, synchronisation and accesses";
-    RACE_WITHOUT_EFFECT Fault Note Proof "race-without-effect" "a task reads bytes while another may write them, and no output depends on what it reads there"
-        "One task reads and another writes the same bytes, and nothing orders the two. What is read depends on timing, but it changes no output, no state and nothing that a task does: it belongs to rows or channels that are cut off later. Compilers copy such bytes along with those that are wanted."
-        "Nothing has to change. Order the two tasks if the bytes are meant to be used."
-        "the program model: memory, synchronisation and accesses";
     RACE_DUPLICATE Fault Warning Proof "race-duplicate-write" "two transfers of one kind write the same bytes, and nothing orders them"
         "Two transfers with the same operation and the same steps copy from two tiles to overlapping bytes. Compilers do that for rows that both tiles hold (halos): then both write the same values, and the order does not matter. Whether the values are the same is not proven."
         "If the rows are copies of the same data, allow this code (`--allow race-duplicate-write`). Otherwise order the two transfers."

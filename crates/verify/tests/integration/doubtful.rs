@@ -130,30 +130,3 @@ dma id=2 queue=q
     assert_eq!(codes(&text(0), |_| {}), Vec::<&str>::new());
     assert_eq!(codes(&text(1), |_| {}), ["read-before-write"]);
 }
-
-/// A load that nothing orders with the instruction that reads its bytes: an error where the output depends on what is read, and a note elsewhere.
-#[test]
-fn races_on_bytes_that_no_output_depends_on_are_notes() {
-    let text = |line: &str, store: &str| {
-        let late = "PSEUDO_DMA_DIRECT2D dst=uint8@var[SB]+0x4020[262144,1][32,1]*32 src=uint8@var[x]+0x0[32,1][32,1]*32 $S[10]+=16@complete\nPSEUDO_DMA_DIRECT2D dst=uint8@var[out]";
-        let text = program("dve", line, store).replace("semaphores=8,9", "semaphores=8,9,10");
-        let text = text.replacen("PSEUDO_DMA_DIRECT2D dst=uint8@var[out]", late, 1);
-        text.replace("NOP $S[9]>=16", "NOP $S[9]>=16\nNOP $S[10]>=16")
-    };
-    let copy = |elements: u32| {
-        format!(
-            "COPY dst=fp32@0x8000[1,0,0,0][{elements},1,1,1] src=fp32@0x4000[1,0,0,0][{elements},1,1,1] channels=32"
-        )
-    };
-    let found = |line: &str, store: &str| codes(&text(line, store), |_| {});
-    assert_eq!(found(&copy(8), "0x8000"), Vec::<&str>::new());
-    assert_eq!(found(&copy(16), "0x8000"), ["race-without-effect"]);
-    assert_eq!(found(&copy(16), "0x8020"), ["race-read-write"]);
-    // A second task that reads such bytes counts as well, though it comes behind the first.
-    let twice = format!(
-        "{}\nCOPY dst=fp32@0x8020[1,0,0,0][8,1,1,1] src=fp32@0x4020[1,0,0,0][8,1,1,1] channels=32",
-        copy(16)
-    );
-    assert_eq!(found(&twice, "0x8020"), ["race-read-write"]);
-    assert_eq!(found(&twice, "0x8000"), ["race-without-effect"]);
-}

@@ -2,7 +2,6 @@
 
 mod brute_force;
 mod doubtful;
-mod effects;
 mod explore;
 mod lanes;
 mod late;
