@@ -192,7 +192,7 @@ impl Capability {
             with
         };
         Failure::unsupported(format_args!(
-            "{} (`{}`) is there for some files of these targets only: {with}",
+            "{} (`{}`) is supported for some files of these targets only: {with}",
             self.what(),
             self.with()
         ))
@@ -253,7 +253,7 @@ mod tests {
         let refused = document.capabilities().disassembles().err().expect("none");
         assert_eq!(
             refused.message,
-            "assembler text (`list --asm`) is there for some files of these targets only: neuron"
+            "assembler text (`list --asm`) is supported for some files of these targets only: neuron"
         );
     }
 }

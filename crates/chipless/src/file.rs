@@ -478,7 +478,7 @@ pub fn check_as(
                     .check_program()
                     .map_err(|failure| failure.about(name))?;
                 // A target whose `lower` refuses what is wrong says it again.
-                let known = checked.findings.clone();
+                let known = document.findings();
                 let new = found.into_iter().filter(|found| !known.contains(found));
                 checked.findings.extend(new);
             }

@@ -13,7 +13,7 @@ use crate::schedule_trace::Compared;
 use crate::statistics::Statistics;
 use crate::style::{Paint, bytes, clean, count, quantity, shape, share};
 use crate::timed_by::TimedBy;
-use crate::transfers::{bound, transfers};
+use crate::transfers::transfers;
 use crate::why::{self, ModelNode, Ranked, WhatIf};
 use chipless_model::{Finding, Node, Port, Program, Time};
 use chipless_sim::{State, Timeline};
@@ -465,14 +465,14 @@ impl Run<'_, '_> {
             let (title, note) = (paint.strong("what if"), paint.dim(note));
             let _ = writeln!(out, "\n{title}  {note}");
             let names = widest(changes.iter().map(|change| &*change.change));
-            for WhatIf {
-                change,
-                was,
-                how,
-                latency_ns,
-                speedup,
-            } in changes
-            {
+            for what_if in changes {
+                let WhatIf {
+                    change,
+                    was,
+                    how,
+                    latency_ns,
+                    speedup,
+                } = what_if;
                 let time = Time::from_ns(*latency_ns);
                 let was = was.as_ref().map(|was| {
                     let number = was.split(' ').next().and_then(|n| n.parse().ok());
@@ -484,8 +484,8 @@ impl Run<'_, '_> {
                     };
                     format!("was {}{in_vain}", self::was(change, was))
                 });
-                let bound = bound(change);
-                let said = [was, how.clone(), bound.map(str::to_owned)];
+                let bound = what_if.bound().map(str::to_owned);
+                let said = [was, how.clone(), bound];
                 let said: Vec<String> = said.into_iter().flatten().collect();
                 let said = if said.is_empty() {
                     String::new()

@@ -132,18 +132,6 @@ const fn is_zero(number: &usize) -> bool {
 /// What `--what-if without=` calls transfers that bring constants again.
 pub const REPEATED: &str = "repeated";
 
-/// What a change that leaves something out stands for. Nobody can make a layer cost nothing; who compiles without it also gets other layers around it.
-pub(crate) fn bound(change: &str) -> Option<&'static str> {
-    match change.matches("without=").count() {
-        0 => None,
-        1 if change.ends_with(REPEATED) => {
-            Some("if constants stayed where they were brought, and all else as it is")
-        }
-        1 => Some("if it cost nothing and all else stayed"),
-        _ => Some("if they cost nothing and all else stayed"),
-    }
-}
-
 /// Of transfers in the order in which they ran, those that bring constants to a memory to which one before them brought the same bytes.
 pub fn repeated(program: &Program<'_>, tasks: impl Iterator<Item = TaskId>) -> FxHashSet<TaskId> {
     let mut known = FxHashSet::default();

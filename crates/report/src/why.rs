@@ -1,7 +1,7 @@
 //! What bounds a run: its critical path and layers, the roofline of each operation, and runs with other figures of the machine.
 
 use crate::attribution::{Attribution, Row};
-use crate::transfers::Carries;
+use crate::transfers::{Carries, REPEATED};
 use chipless_model::{IndexVec, KernelId, Program, QueueId, TaskId, Time};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -184,6 +184,21 @@ pub struct WhatIf {
     pub latency_ns: f64,
     /// Latency without the change over latency with it.
     pub speedup: f64,
+}
+
+impl WhatIf {
+    /// What it stands for where it leaves something out. Nobody can make a layer cost nothing; who compiles without it also gets other layers around
+    /// it.
+    pub(crate) fn bound(&self) -> Option<&'static str> {
+        match self.change.matches("without=").count() {
+            0 => None,
+            1 if self.change.ends_with(REPEATED) => {
+                Some("if constants stayed where they were brought, and all else as it is")
+            }
+            1 => Some("if it cost nothing and all else stayed"),
+            _ => Some("if they cost nothing and all else stayed"),
+        }
+    }
 }
 
 /// `1.250 times as fast`, or `slower: 1.250 times as long`.

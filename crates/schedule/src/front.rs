@@ -385,20 +385,16 @@ impl Front {
             .filter_map(|(layer, operation)| Some((&*layer.name, of(operation)?)))
             .collect()
     }
-}
 
-impl Front {
     /// Layers that add or multiply integers, which have 16 bits here and more in the model.
     pub fn integer_arithmetic(&self) -> Vec<&str> {
+        use Arithmetic::{Add, Multiply, Subtract};
         let computes = |operation: &Operation| {
             operation.element == Element::Int16
                 && matches!(
                     operation.action,
-                    Action::Combine(Arithmetic::Add | Arithmetic::Subtract | Arithmetic::Multiply)
-                        | Action::Constant(
-                            Arithmetic::Add | Arithmetic::Subtract | Arithmetic::Multiply,
-                            _
-                        )
+                    Action::Combine(Add | Subtract | Multiply)
+                        | Action::Constant(Add | Subtract | Multiply, _)
                         | Action::Affine(..)
                 )
         };

@@ -288,7 +288,7 @@ fn a_program_is_timed_as_if_it_were_compiled_otherwise() {
         (
             DOT,
             "tiles=2",
-            "is there for some files of these targets only: npu",
+            "is supported for some files of these targets only: npu",
         ),
     ] {
         let (code, _, err) = run(&["run", file, "--timing-only", "--what-if", change]);

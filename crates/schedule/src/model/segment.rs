@@ -335,9 +335,9 @@ impl<'a> Evaluator<'a> {
         let cost = self.leaf_cost(leaf, sources, to_dram).ok_or_else(|| {
             Impossible::Mapping(network.layers[usize::from(leaf.layer)].name.clone())
         })?;
-        let fitting = self.check(node, cost.placed.fullest(), "");
-        if fitting.is_err() && !(is_alone && self.is_oversized(leaf)) {
-            fitting?;
+        match self.check(node, cost.placed.fullest(), "") {
+            Err(_) if is_alone && self.is_oversized(leaf) => {}
+            fitting => fitting?,
         }
         Ok(cost)
     }

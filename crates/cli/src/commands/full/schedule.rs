@@ -329,7 +329,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let done = answer(arguments, &report)?;
     if !arguments.answer.is_json() {
-        terminal::print(&told::next(arguments, output, front, lowered.as_ref()))?;
+        terminal::print(&told::next(
+            arguments,
+            output,
+            front,
+            lowered.as_ref(),
+            read.images,
+        ))?;
     }
     Ok(done)
 }

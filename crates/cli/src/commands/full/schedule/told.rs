@@ -178,6 +178,7 @@ pub(super) fn next(
     output: &Path,
     front: &Front,
     written: Option<&Written>,
+    images: i64,
 ) -> String {
     let option = |name: &str, path: &Option<PathBuf>| {
         let given = path.as_ref();
@@ -189,11 +190,8 @@ pub(super) fn next(
         option("network", &arguments.network_out),
         option("weights", &arguments.weights_out),
     );
-    let encodings = || {
-        written.map_or_else(String::new, |written| {
-            encodings(front, written, arguments.batch.parse().unwrap_or(1))
-        })
-    };
+    let encodings =
+        || written.map_or_else(String::new, |written| encodings(front, written, images));
     let again = "schedule again with --network-out net.json --weights-out weights";
     match (arguments.dialect, is_whole) {
         (Dialect::Spec, _) => {
@@ -234,7 +232,7 @@ pub(super) fn next(
 }
 
 /// What the integers of inputs and outputs stand for, and how the schedule has their axes.
-fn encodings(front: &Front, written: &Written, batch: i64) -> String {
+fn encodings(front: &Front, written: &Written, images: i64) -> String {
     let [of_inputs, of_outputs] = &front.called;
     let [inputs, outputs] = written.stored();
     let offset = |by: f64| match by {
@@ -244,8 +242,8 @@ fn encodings(front: &Front, written: &Written, batch: i64) -> String {
     };
     let mut text = String::new();
     if inputs.is_empty() {
-        let images = if batch > 1 {
-            format!(", with {batch} images")
+        let images = if images > 1 {
+            format!(", with {images} images")
         } else {
             String::new()
         };
