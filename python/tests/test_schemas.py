@@ -22,14 +22,17 @@ MODEL = "fixtures/spu/dense/model.pt"
 MESH = "fixtures/dsa/adg/mesh2x2.json"
 SCHEDULED = ["schedule", "fixtures/schedule/small.onnx", "--machine", "fixtures/schedule/mesh2x2.json", "--trees", "200"]
 
+# What each target reads.
+EXAMPLES = json.loads((ROOT / "fixtures/programs.json").read_text())
+PROGRAMS = [example["file"] for example in EXAMPLES if example.get("runs")]
+
 # Output and command line; TMP is a directory of the test.
 COMMANDS: list[tuple[str, list[str]]] = [
     ("failure", ["run", "fixtures/broken/ring.neff"]),
     ("failure", ["run", BLOB, "--set", "no.such=1"]),
     ("failure", ["run", "no such file"]),
     ("failure", ["run"]),
-    *(("info", ["info", file]) for file in (BLOB, NEFF, GRAPH, CONTRACT)),
-    *(("info", ["info", file, "--raw"]) for file in (BLOB, NEFF, GRAPH, CONTRACT)),
+    *(("info", ["info", example["file"], *more]) for example in EXAMPLES for more in ([], ["--raw"])),
     ("info-files", ["info", BLOB, GRAPH]),
     ("info-resources", ["info", FABRIC, "--resources"]),
     ("check", ["check", "fixtures/broken", BLOB]),
@@ -37,14 +40,15 @@ COMMANDS: list[tuple[str, list[str]]] = [
     ("check-statistics", ["check", "fixtures/broken", "--statistics"]),
     ("explain", ["explain"]),
     ("targets", ["targets"]),
-    *(("machine", ["machine", target]) for target in ("npu", "neuron", "gemini", "dsa", "spu")),
+    *(("machine", ["machine", target]) for target in sorted({example["target"] for example in EXAMPLES})),
+    *(("run", ["run", file]) for file in PROGRAMS),
     ("run", ["run", SCHEDULE, "--network", NETWORK]),
     ("run", ["run", BLOB, "--rank", "--what-if", "dma.latency=2x"]),
     ("run", ["run", NEFF, "--find-nan"]),
     ("run-calibrate", ["run", MODEL, "--calibrate", "fixtures/spu/dense/steps.json"]),
     ("diff", ["diff", BLOB, "fixtures/npu/add/program.blob", "--time"]),
     ("diff", ["diff", GRAPH, "fixtures/dsa/kernels/add.dfg"]),
-    *(("list", ["list", file]) for file in (BLOB, NEFF, GRAPH)),
+    *(("list", ["list", file]) for file in PROGRAMS),
     ("list", ["list", BLOB, "--registers"]),
     ("map", ["map", GRAPH, "--adg", FABRIC, "-o", "TMP/mapping.json"]),
     ("map", ["map", "fixtures/dsa/kernels/wide.dfg", "--adg", MESH]),

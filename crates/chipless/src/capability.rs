@@ -205,23 +205,18 @@ mod tests {
     use crate::{Options, TARGETS, open};
     use std::collections::BTreeMap;
 
-    const FILES: &[&str] = &[
-        "npu/resblock/program.blob",
-        "neuron/matmul_five_engines/program.neff",
-        "gemini/four_cores/schedule.json",
-        "spu/latched/iospec.yaml",
-        "spu/recurrent/plan.json",
-        "dsa/kernels/dot.dfg",
-        "dsa/adg/mesh5x5.json",
-    ];
-
     #[test]
     fn targets_list_what_their_files_offer() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let options = Options::default();
         let mut offered: BTreeMap<&str, Vec<Capability>> = BTreeMap::new();
-        for file in FILES {
-            let path = format!("{}/../../fixtures/{file}", env!("CARGO_MANIFEST_DIR"));
-            let bytes = std::fs::read(path).expect("a fixture");
+        let list = std::fs::read(format!("{root}/fixtures/programs.json")).expect("a list");
+        let examples: Vec<serde_json::Value> = serde_json::from_slice(&list).expect("a list");
+        for file in examples
+            .iter()
+            .filter_map(|example| example["file"].as_str())
+        {
+            let bytes = std::fs::read(format!("{root}/{file}")).expect("a fixture");
             let opened = open(file, &bytes, &options).expect("a file");
             let document = opened.read().expect("a document");
             let known = offered.entry(document.info().target).or_default();

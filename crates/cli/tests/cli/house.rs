@@ -2,16 +2,45 @@
 
 use crate::support::{done, json_of, root, run};
 use chipless_model::Limits;
+use serde::Deserialize;
 use serde_json::Value;
 
-/// A program of each target that runs as it is.
-const PROGRAMS: [(&str, &str); 5] = [
-    ("npu", "fixtures/npu/conv1x1/program.blob"),
-    ("neuron", "fixtures/neuron/matmul_five_engines/program.neff"),
-    ("gemini", "fixtures/gemini/four_cores/schedule.json"),
-    ("dsa", "fixtures/dsa/kernels/dot.dfg"),
-    ("spu", "fixtures/spu/recurrent/plan.json"),
-];
+/// A file of `fixtures/programs.json`, which lists for each target what it reads.
+#[derive(Deserialize)]
+struct Example {
+    target: String,
+    file: String,
+    /// Whether it runs as it is.
+    #[serde(default)]
+    runs: bool,
+    /// The limits that bound it. Where they are listed, all others must leave it alone: a limit that is named and does nothing is not there.
+    limits: Option<Vec<String>>,
+}
+
+fn examples() -> Vec<Example> {
+    let text = std::fs::read(root().join("fixtures/programs.json")).expect("a list");
+    serde_json::from_slice(&text).expect("a list of examples")
+}
+
+/// A program of each target that runs as it is, in the order of the targets.
+fn programs() -> Vec<(String, String)> {
+    let examples = examples();
+    let of_target = |target: &str| {
+        let found = examples.iter().find(|e| e.target == target && e.runs);
+        let found = found
+            .unwrap_or_else(|| panic!("fixtures/programs.json: no program of {target} that runs"));
+        (found.target.clone(), found.file.clone())
+    };
+    chipless::TARGETS
+        .iter()
+        .map(|target| of_target(target.name()))
+        .collect()
+}
+
+fn program(target: &str) -> String {
+    let found = programs().into_iter().find(|(name, _)| name == target);
+    found.expect("a target").1
+}
 
 /// What a command says in JSON that fails.
 fn failure(arguments: &[&str]) -> (i32, String) {
@@ -25,13 +54,13 @@ fn failure(arguments: &[&str]) -> (i32, String) {
 
 #[test]
 fn options_of_another_target_are_refused_by_name() {
-    for (file, option, owner) in [
-        (PROGRAMS[0].1, ["--batch", "2"], "gemini"),
-        (PROGRAMS[3].1, ["--kernel", "00=relu"], "npu"),
-        (PROGRAMS[1].1, ["--map", "x.json"], "dsa"),
-        (PROGRAMS[4].1, ["--network", "x.json"], "gemini"),
+    for (target, option, owner) in [
+        ("npu", ["--batch", "2"], "gemini"),
+        ("dsa", ["--kernel", "00=relu"], "npu"),
+        ("neuron", ["--map", "x.json"], "dsa"),
+        ("spu", ["--network", "x.json"], "gemini"),
     ] {
-        let (code, _, err) = run(&["run", file, option[0], option[1]]);
+        let (code, _, err) = run(&["run", &program(target), option[0], option[1]]);
         assert!(
             code == 2 && err.contains(option[0]) && err.contains(owner),
             "{err}"
@@ -43,10 +72,10 @@ fn options_of_another_target_are_refused_by_name() {
 
 #[test]
 fn machines_are_told_and_changed_without_a_file() {
-    for (target, file) in PROGRAMS {
-        let machine = json_of(&["machine", target, "--json"]);
+    for (target, file) in programs() {
+        let machine = json_of(&["machine", &target, "--json"]);
         let latency = |options: &[&str]| {
-            let run = [&["run", file, "--timing-only", "--json"], options].concat();
+            let run = [&["run", &*file, "--timing-only", "--json"], options].concat();
             json_of(&run)["latency_ns"].as_f64().expect("a time")
         };
         let (base, mut moved) = (latency(&[]), 0);
@@ -61,7 +90,8 @@ fn machines_are_told_and_changed_without_a_file() {
                     half
                 };
                 let half = format!("{key}={half}");
-                let (code, out, _) = run(&["run", file, "--timing-only", "--json", "--set", &half]);
+                let (code, out, _) =
+                    run(&["run", &file, "--timing-only", "--json", "--set", &half]);
                 let changed: Value = serde_json::from_str(&out).unwrap_or_default();
                 moved += usize::from(code == 0 && changed["latency_ns"] != base);
             }
@@ -70,69 +100,20 @@ fn machines_are_told_and_changed_without_a_file() {
         let first = figures[0]["key"].as_str().expect("a key");
         let same = format!("{first}={}", figures[0]["value"]);
         assert!((latency(&["--set", &same]) - base).abs() < 1e-9, "{target}");
-        let (code, _, err) = run(&["run", file, "--set", &format!("{first}x=1")]);
+        let (code, _, err) = run(&["run", &file, "--set", &format!("{first}x=1")]);
         assert!(code == 2 && err.contains(first) && err.len() < 200, "{err}");
     }
     assert_eq!(run(&["machine", "npx"]).0, 2);
     assert!(json_of(&["targets", "--json"])["targets"][0]["options"].is_array());
 }
 
-/// Which limits bound a file of each kind. The others must leave it alone: a limit that is named and does nothing is not there.
-const BOUND: [(&str, &[&str]); 7] = [
-    (
-        "fixtures/npu/conv1x1/program.blob",
-        &["memory_bytes", "tasks"],
-    ),
-    (
-        "fixtures/neuron/compute_add/program.neff",
-        &[
-            "memory_bytes",
-            "tasks",
-            "inflated_bytes",
-            "entries",
-            "path_bytes",
-            "json_bytes",
-            "transfers",
-            "declarations",
-        ],
-    ),
-    (
-        "fixtures/gemini/four_cores/schedule.json",
-        &["memory_bytes", "tasks", "json_bytes"],
-    ),
-    ("fixtures/gemini/asm.txt", &["tasks", "json_bytes"]),
-    (
-        "fixtures/dsa/kernels/dot.dfg",
-        &[
-            "memory_bytes",
-            "tasks",
-            "text_bytes",
-            "transfers",
-            "declarations",
-        ],
-    ),
-    (
-        "fixtures/spu/recurrent/plan.json",
-        &["memory_bytes", "tasks", "json_bytes", "declarations"],
-    ),
-    (
-        "fixtures/spu/recurrent/model.pt",
-        &[
-            "memory_bytes",
-            "tasks",
-            "inflated_bytes",
-            "entries",
-            "path_bytes",
-            "declarations",
-        ],
-    ),
-];
-
 #[test]
 fn limits_hold_for_every_target() {
-    for (file, bound) in BOUND {
+    for Example { file, limits, .. } in examples() {
+        let Some(bound) = limits else { continue };
+        let file = file.as_str();
         for (limit, _) in Limits::NAMES {
-            let holds = bound.contains(limit);
+            let holds = bound.iter().any(|name| name == limit);
             for command in ["run", "check"] {
                 let (usual, _, _) = run(&[command, file]);
                 let (code, out, err) = run(&[command, file, "--limit", &format!("{limit}=1")]);
@@ -170,17 +151,18 @@ fn failures_are_json_too() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = |name: &str| directory.path().join(name).display().to_string();
     let (cut, nothing, array) = (path("cut.blob"), path("nothing.bin"), path("x.npy"));
-    let blob = std::fs::read(root().join(PROGRAMS[0].1)).expect("a fixture");
+    let blob = std::fs::read(root().join(program("npu"))).expect("a fixture");
     std::fs::write(&cut, &blob[..4000]).expect("written");
     std::fs::write(&nothing, [0; 100]).expect("written");
     std::fs::write(&array, [0; 10]).expect("written");
     let input = format!("nobody={array}");
     let ring = "fixtures/broken/ring.neff";
+    let (neff, npu) = (program("neuron"), program("npu"));
     for (arguments, code, kind) in [
         (vec!["run", "--json", "--no-verify", ring], 1, "deadlock"),
         (vec!["run", "--json", ring], 1, "refused"),
         (
-            vec!["run", "--json", "--limit", "tasks=2", PROGRAMS[1].1],
+            vec!["run", "--json", "--limit", "tasks=2", &neff],
             2,
             "limit",
         ),
@@ -192,16 +174,8 @@ fn failures_are_json_too() {
             "unreadable",
         ),
         (vec!["check", "--json", "no-such.blob"], 2, "unreadable"),
-        (
-            vec!["run", "--json", "--input", &input, PROGRAMS[0].1],
-            2,
-            "misuse",
-        ),
-        (
-            vec!["run", "--json", "--seed", "x", PROGRAMS[0].1],
-            2,
-            "misuse",
-        ),
+        (vec!["run", "--json", "--input", &input, &npu], 2, "misuse"),
+        (vec!["run", "--json", "--seed", "x", &npu], 2, "misuse"),
     ] {
         assert_eq!(
             failure(&arguments),
@@ -234,8 +208,8 @@ fn rules_have_a_class_and_evidence() {
 
 #[test]
 fn queues_are_never_more_than_busy() {
-    for (target, file) in PROGRAMS {
-        let run = json_of(&["run", "--timing-only", "--json", file]);
+    for (target, file) in programs() {
+        let run = json_of(&["run", "--timing-only", "--json", &file]);
         let latency = run["latency_ns"].as_f64().expect("a time");
         for queue in run["queues"].as_array().expect("queues") {
             let number = |key: &str| queue[key].as_f64().expect("a number");
@@ -245,5 +219,56 @@ fn queues_are_never_more_than_busy() {
                 "{target}: {queue}"
             );
         }
+    }
+}
+
+/// What [`Document`](chipless::Document) promises of every file.
+#[test]
+fn every_target_does_what_all_do() {
+    for Example {
+        target, file, runs, ..
+    } in examples()
+    {
+        let file = file.as_str();
+        assert_eq!(
+            json_of(&["info", "--json", file])["target"],
+            *target,
+            "{file}"
+        );
+        assert!(!done(&["info", "--raw", file]).is_empty(), "{file}");
+        let (code, out, err) = run(&["check", "--json", file]);
+        let checked: Value =
+            serde_json::from_str(&out).unwrap_or_else(|e| panic!("{file}: {e}: {err}"));
+        assert_eq!(
+            (code, &checked["files"][0]["target"]),
+            (0, &Value::from(&*target)),
+            "{file}: {out}"
+        );
+        if !runs {
+            continue;
+        }
+        let listed = json_of(&["list", "--json", file]);
+        assert!(
+            listed["tasks"]
+                .as_array()
+                .is_some_and(|tasks| !tasks.is_empty()),
+            "{file}"
+        );
+        let timed = json_of(&["run", "--timing-only", "--json", file]);
+        // Those that lack weights say so.
+        let (code, whole, _) = run(&["run", "--json", file]);
+        let whole: Value = serde_json::from_str(&whole).expect("JSON");
+        assert_eq!(
+            (code, &timed["latency_ns"]),
+            (0, &whole["latency_ns"]),
+            "{file}"
+        );
+        let (code, same, _) = run(&["diff", "--json", file, file]);
+        let same: Value = serde_json::from_str(&same).expect("JSON");
+        assert_eq!(
+            (code, &same["equal"]),
+            (0, &Value::Bool(true)),
+            "{file}: {same}"
+        );
     }
 }

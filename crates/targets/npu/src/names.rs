@@ -177,8 +177,9 @@ impl Trace {
                 .section(section)
                 .map_or(&[][..], |(_, bytes)| bytes)
         };
-        let mut tiles: BTreeMap<usize, Vec<(&str, usize)>> = BTreeMap::new();
-        for (section, kind, unit, _) in sections(document) {
+        // Of each tile its lists, in their order: sections need not stand in it.
+        let mut tiles: BTreeMap<usize, BTreeMap<usize, (&str, usize)>> = BTreeMap::new();
+        for (section, kind, unit, list) in sections(document) {
             let count = bytes(section).len() / kind.record_size();
             match kind {
                 TaskKind::Variant => {
@@ -197,7 +198,10 @@ impl Trace {
                     });
                     labels.put(section, names.take(count).enumerate());
                 }
-                TaskKind::Invocation => tiles.entry(unit).or_default().push((section, count)),
+                TaskKind::Invocation => {
+                    let lists = tiles.entry(unit).or_default();
+                    lists.insert(list, (section, count));
+                }
                 _ => {}
             }
         }
@@ -206,14 +210,14 @@ impl Trace {
             let counts = lanes.iter().map(|events| events.len());
             let mut events: Vec<&Planned> = lanes.iter().copied().flatten().collect();
             // With two lists a lane is a list, where their counts say so; else the tile's tasks are known by time alone.
-            if !counts.eq(lists.iter().map(|(_, count)| *count)) {
+            if !counts.eq(lists.values().map(|(_, count)| *count)) {
                 events.sort_by(|a, b| a.start.total_cmp(&b.start));
             }
-            if events.len() != lists.iter().map(|(_, count)| count).sum::<usize>() {
+            if events.len() != lists.values().map(|(_, count)| count).sum::<usize>() {
                 continue;
             }
             let mut names = events.into_iter().map(|event| event.name.clone());
-            for (section, count) in lists {
+            for (section, count) in lists.into_values() {
                 labels.put(section, names.by_ref().take(count).enumerate());
             }
         }
