@@ -173,7 +173,7 @@ capabilities! {
     profiles: Profiles, "a profiling buffer", "run --profile";
     shares_device: SharesDevice, "a share of a device with tiles", "device";
     names_nodes: NamesNodes, "nodes of the model beside their tasks", "run --model, list --model";
-    recompiles: Recompiles, "timing as if compiled otherwise", "run --what-if tiles=N|precision=int8";
+    recompiles: Recompiles, "timing as if compiled for other tiles or another precision", "run --what-if tiles=N|precision=int8";
     lists_assembly: ListsAssembly, "instructions of the compiler's assembly beside their tasks", "list --assembly";
 }
 

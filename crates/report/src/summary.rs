@@ -1,5 +1,6 @@
 //! A run on one page: what came out, how long it took, what was busy, and where it waited.
 
+mod carried;
 mod longest;
 mod report;
 mod used;
@@ -13,7 +14,6 @@ use crate::schedule_trace::Compared;
 use crate::statistics::Statistics;
 use crate::style::{Paint, bytes, clean, count, quantity, shape, share};
 use crate::timed_by::TimedBy;
-use crate::transfers::transfers;
 use crate::why::{self, ModelNode, Ranked, WhatIf};
 use chipless_model::{Finding, Node, Port, Program, Time};
 use chipless_sim::{State, Timeline};
@@ -255,38 +255,6 @@ impl Run<'_, '_> {
         }
     }
 
-    /// What the transfers carry, and how much of the run waits for it.
-    fn transfers_text(&self, out: &mut String, paint: Paint) {
-        let rows = transfers(self.program, &self.attribution);
-        if rows.is_empty() {
-            return;
-        }
-        let (title, note) = (
-            paint.strong("transfers"),
-            paint.dim("by what they carry; times on the critical path, estimated"),
-        );
-        let _ = writeln!(out, "\n{title}  {note}");
-        let names = widest(rows.iter().map(|row| row.carries.name()));
-        for row in &rows {
-            let time = Time::from_ns(row.critical_ns);
-            let again = match row.repeated {
-                0 => String::new(),
-                some => format!(
-                    "; {some} of them bring again what one before brought to the same memory"
-                ),
-            };
-            let _ = writeln!(
-                out,
-                "  {:names$}  {time:>9}  {:>7}  {:>9} in {}  {}",
-                row.carries.name(),
-                share(time, self.timeline.end),
-                bytes(row.bytes),
-                count(row.transfers, "transfer"),
-                paint.dim(format!("{}{again}", row.carries.meaning()))
-            );
-        }
-    }
-
     /// The layers in the order in which they started, each with its node of the model.
     fn layers(&self) -> Vec<why::Layer<'_>> {
         let mut layers = why::layers(self.program, &self.attribution);
@@ -459,9 +427,7 @@ impl Run<'_, '_> {
     fn changes_text(&self, out: &mut String, paint: Paint) {
         if let Some(changes) = &self.what_if {
             let mut note = "estimated; tasks and their order stay as compiled: compiling again may gain more or less".to_owned();
-            if !changes.is_sorted_by_key(|change| Time::from_ns(change.latency_ns)) {
-                note.push_str("; the last rows were no faster on the chips that were measured");
-            }
+            note.push_str(&gained_nothing(changes));
             let (title, note) = (paint.strong("what if"), paint.dim(note));
             let _ = writeln!(out, "\n{title}  {note}");
             let names = widest(changes.iter().map(|change| &*change.change));
@@ -579,6 +545,18 @@ fn tasks_of_queues(program: &Program<'_>) -> Vec<usize> {
         .iter()
         .for_each(|t| tasks[t.queue.index()] += 1);
     tasks
+}
+
+/// What stands behind slower changes, because it gained nothing where it was measured.
+fn gained_nothing(changes: &[WhatIf]) -> String {
+    let time = |change: &WhatIf| Time::from_ns(change.latency_ns);
+    let is_slower_first = |pair: &[WhatIf]| time(&pair[0]) > time(&pair[1]);
+    let Some(at) = changes.windows(2).position(is_slower_first) else {
+        return String::new();
+    };
+    let last = changes[at + 1..].iter().map(|change| &*change.change);
+    let last = last.collect::<Vec<_>>().join(", ");
+    format!("; at the end, what gained nothing on the chips that were measured: {last}")
 }
 
 /// Bytes that all transfers of a run moved, each counted once.

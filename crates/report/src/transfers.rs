@@ -1,7 +1,8 @@
 //! What transfers carry: weights, activations that leave the chip and come back, inputs and outputs.
 
-use crate::attribution::Attribution;
+use crate::attribution::{Attribution, lives};
 use chipless_model::{Access, Direction, MemoryKind, Program, Role, TaskId};
+use chipless_sim::Timeline;
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -157,6 +158,35 @@ pub fn repeated(program: &Program<'_>, tasks: impl Iterator<Item = TaskId>) -> F
         }
     }
     found
+}
+
+/// Activations that leave the chip are a matter of its room where memories there are fuller than this.
+const FULL: f64 = 0.75;
+
+/// A part of a run that is worth a look at what memories hold.
+const MUCH: f64 = 0.1;
+
+/// An on-chip memory with room to spare, though a tenth of a run goes into activations that leave the chip and come back: the fullest
+/// of them, with the most bytes that are live in it at a time, and its size.
+pub(crate) fn roomy<'p>(
+    program: &'p Program<'_>,
+    timeline: &Timeline,
+    transfers: &[Transfers],
+) -> Option<(&'p str, u64, u64)> {
+    let carried = |row: &&Transfers| matches!(row.carries, Carries::Spill | Carries::Reload);
+    let round_trips = transfers.iter().filter(carried);
+    let took: f64 = round_trips.map(|row| row.critical_ns).sum();
+    if took < MUCH * timeline.end.ns() {
+        return None;
+    }
+    let peaks = lives(program, timeline).peaks();
+    let memories = program.memories.iter_enumerated();
+    let held = memories
+        .filter(|(_, memory)| memory.kind == MemoryKind::Scratchpad && memory.size > 0)
+        .map(|(id, memory)| (&*memory.name, peaks[id], memory.size));
+    let part = |(_, peak, size): &(&str, u64, u64)| *peak as f64 / *size as f64;
+    let fullest = held.max_by(|a, b| part(a).total_cmp(&part(b)));
+    fullest.filter(|memory| part(memory) < FULL)
 }
 
 /// The transfers of a run by what they carry, those with the most time on the critical path first; empty where there are none.

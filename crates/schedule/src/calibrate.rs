@@ -178,6 +178,12 @@ pub fn calibrate(front: &mut Front, images: &[Vec<Map>], method: Method) -> Resu
             operand.quantisation = operand.quantisation.or(stored);
         }
     }
+    // What joins layers without one that reads it.
+    for number in 0..front.outputs.len() {
+        let stored = joined(front, &front.outputs[number]);
+        let output = &mut front.outputs[number];
+        output.quantisation = output.quantisation.or(stored);
+    }
     front.is_calibrated = true;
     Ok(())
 }

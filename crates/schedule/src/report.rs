@@ -143,10 +143,9 @@ impl ReplayFloor {
     fn meaning(&self) -> String {
         if self.dram_cycles >= self.mac_cycles {
             let (own, added) = (self.parameter_bytes, self.padding_bytes);
-            let all = [self.dram_bytes, added - own, own].map(|n| n as f64 / 1e6);
-            let [all, padding, parameters] = all;
+            let [all, padding, parameters] = [self.dram_bytes, added - own, own].map(size);
             return format!(
-                "no schedule is faster: {all:.2} MB of weights, inputs and outputs cross DRAM, {padding:.2} MB of them padding, {parameters:.2} MB scales and biases"
+                "no schedule is faster: {all} of weights, inputs and outputs cross DRAM, {padding} of them padding, {parameters} scales and biases"
             );
         }
         "no schedule is faster: multiplications on all multipliers".to_owned()
@@ -195,10 +194,9 @@ impl ReplayDram {
             ("padding of outputs in parts", padding),
             ("loaded again", besides - results - padding),
         ];
-        let megabytes = |bytes: i64| format!("{:.2} MB", bytes.max(0) as f64 / 1e6);
         let parts: Vec<String> = (parts.iter())
             .filter(|(_, bytes)| *bytes >= SHOWN_BYTES)
-            .map(|(what, bytes)| format!("{} {what}", megabytes(*bytes)))
+            .map(|(what, bytes)| format!("{} {what}", size(*bytes)))
             .collect();
         let parts = if parts.is_empty() {
             String::new()
@@ -208,10 +206,18 @@ impl ReplayDram {
         format!(
             "{} for {} that cross DRAM besides{parts}, {} for transfers slower than DRAM, {} in which DRAM is idle",
             time(self.bandwidth_cycles - floor.dram_cycles),
-            megabytes(besides),
+            size(besides),
             time(self.busy_cycles - self.bandwidth_cycles),
             time(cycles - self.busy_cycles),
         )
+    }
+}
+
+/// A number of bytes in megabytes; few are in kilobytes.
+fn size(bytes: i64) -> String {
+    match bytes.max(0) as f64 {
+        bytes if bytes < 1e5 => format!("{:.2} kB", bytes / 1e3),
+        bytes => format!("{:.2} MB", bytes / 1e6),
     }
 }
 
@@ -427,13 +433,13 @@ pub fn page(report: &Report, segments: Segments<'_>, batch: Option<&str>) -> Str
     let kept = kept.map_or_else(String::new, |dram| {
         format!(
             " Of {} bytes, {} are results that are written to DRAM and read again: a longer search (<code>--seconds</code>) may find a schedule that \
-             keeps more of them on the cores, and a larger <code>l2.bytes</code> of the machine may let it.",
+             keeps more of them on the cores.",
             dram.bytes, dram.result_bytes
         )
     });
     let _ = writeln!(
         page,
-        "<p>A segment that is bound by DRAM waits for its bytes: weights, inputs and outputs, at least.{batch} int8 halves the bytes of fp16 but those of padding and parameters, \
+        "<p>A segment that is bound by DRAM waits for its bytes: weights, inputs and outputs, at least.{batch} int8 has half the bytes of fp16 but those of padding and parameters, \
          where it supports the network, and a higher <code>dram.bytes_per_cycle</code> shortens the wait itself.{kept}</p>"
     );
     page

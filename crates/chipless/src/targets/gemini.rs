@@ -462,9 +462,9 @@ impl Document for Opened<'_> {
         let (what, options) = match part {
             Some("dram") if is_wide => (
                 format!(
-                    "{dram}int8 halves the bytes but those of padding and parameters, and gives at most that, for a network whose operators it supports: `schedule` names those that it does not. Choose its scales from data, or the outputs may be far off. In either precision, a batch (--batch 4) loads each weight once for several images"
+                    "{dram}A larger batch loads each weight once for several images. int8 (--precision int8 --calibrate DATA) has half the bytes but those of padding and parameters, and gives at most that, for a network whose operators it supports: `schedule` names the first that it does not"
                 ),
-                "--precision int8 --calibrate DATA".to_owned(),
+                format!("{as_it_is} --batch 4"),
             ),
             Some("dram") => (
                 format!(

@@ -40,8 +40,8 @@ pub(crate) struct Arguments {
     /// Show each descriptor field: bits, value, meaning (npu).
     #[arg(long)]
     registers: bool,
-    /// Print assembler text that `pack` turns back (neuron).
-    #[arg(long, conflicts_with_all = ["names", "format"])]
+    /// Print all as assembler text that `pack` turns back (neuron).
+    #[arg(long, conflicts_with_all = ["names", "format", "tasks"])]
     asm: bool,
     #[command(flatten)]
     options: TargetOptions,
@@ -76,6 +76,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
                 .map(|()| Exit::Done);
         }
         let lowered = document.listed()?;
+        // What an option could not do, `--model` without names; a list has no use for notes on times and values.
+        for note in lowered.notes.iter().filter(|note| note.starts_with("--")) {
+            terminal::complain(&format!("{}: note: {note}\n", opened.path));
+        }
         let beside = Beside {
             assembly: match document.capabilities().lists_assembly {
                 Some(assembly) => assembly.beside()?,
@@ -284,10 +288,7 @@ impl<'n> Chosen<'n> {
         if tasks.any(|task| begins(&program.kernel(task).operation(), name)) {
             return Ok(Chosen::Operation(name));
         }
-        let indexed = name
-            .strip_suffix(']')
-            .and_then(|rest| rest.rsplit_once('['))
-            .and_then(|(queue, index)| Some((queue, range(index)?)));
+        let indexed = indexed(name);
         let is_pattern = |text: &str| text.contains(['*', '?']);
         let is_range = indexed.is_some() && name.contains("..");
         if !is_pattern(name) && !is_range {
@@ -295,20 +296,8 @@ impl<'n> Chosen<'n> {
             return Ok(Chosen::Queues(vec![task.queue], task.index..=task.index));
         }
         let (queue, indices) = indexed.unwrap_or((name, every));
-        if let Some(queue) = program.queue_named(queue) {
-            return Ok(Chosen::Queues(vec![queue], indices));
-        }
-        // Names of queues have brackets of their own.
-        let pattern = queue.replace('[', "[[]");
-        let pattern = glob::Pattern::new(&pattern)
+        let chosen = queues_like(program, queue)
             .map_err(|error| Failure::misuse(&opened.path, format_args!("\"{name}\": {error}")))?;
-        let fitting = |whole: &str| {
-            let ends = whole.match_indices('.').map(|(at, _)| &whole[at + 1..]);
-            pattern.matches(whole) || ends.into_iter().any(|end| pattern.matches(end))
-        };
-        let all = program.queues.iter_enumerated();
-        let fitting = all.filter(|(_, queue)| fitting(&queue.name));
-        let chosen: Vec<QueueId> = fitting.map(|(id, _)| id).collect();
         if chosen.is_empty() {
             let queues: Vec<&str> = program.queues.iter().map(|q| &*q.name).collect();
             let text = format!(
@@ -333,6 +322,37 @@ pub(super) fn begins(operation: &str, words: &str) -> bool {
     !words.is_empty()
         && start.is_some_and(|start| start.eq_ignore_ascii_case(words))
         && (rest.is_empty() || rest.starts_with(' '))
+}
+
+/// The queues and the numbers of `queue[n]` or `queue[a..b]`; `*` and `?` stand for any characters of a queue's name.
+pub(super) fn numbered(
+    program: &Program<'_>,
+    name: &str,
+) -> Option<(Vec<QueueId>, RangeInclusive<u32>)> {
+    let (queue, indices) = indexed(name)?;
+    Some((queues_like(program, queue).ok()?, indices))
+}
+
+/// The queue of a name, or those that a pattern fits, with or without what stands before a dot.
+fn queues_like(program: &Program<'_>, name: &str) -> Result<Vec<QueueId>, glob::PatternError> {
+    if let Some(queue) = program.queue_named(name) {
+        return Ok(vec![queue]);
+    }
+    // Names of queues have brackets of their own.
+    let pattern = glob::Pattern::new(&name.replace('[', "[[]"))?;
+    let fits = |whole: &str| {
+        let ends = whole.match_indices('.').map(|(at, _)| &whole[at + 1..]);
+        pattern.matches(whole) || ends.into_iter().any(|end| pattern.matches(end))
+    };
+    let queues = program.queues.iter_enumerated();
+    let fitting = queues.filter(|(_, queue)| fits(&queue.name));
+    Ok(fitting.map(|(id, _)| id).collect())
+}
+
+/// The parts of `queue[n]` or `queue[a..b]`.
+fn indexed(name: &str) -> Option<(&str, RangeInclusive<u32>)> {
+    let (queue, index) = name.strip_suffix(']')?.rsplit_once('[')?;
+    Some((queue, range(index)?))
 }
 
 /// `3` or `1..3`, both ends included.

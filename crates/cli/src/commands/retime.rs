@@ -1,10 +1,10 @@
 //! A program timed again with other figures of the machine.
 
 use super::Opened;
-use super::list::begins;
+use super::list::{begins, numbered};
 use crate::failure::Failure;
 use chipless::{Options, suggest};
-use chipless_model::{Program, Span, TaskId, Time};
+use chipless_model::{Program, Span, Task, TaskId, Time};
 use chipless_report::attribution::Attribution;
 use chipless_report::why::{self, Ranked, WhatIf};
 use chipless_report::{Carries, REPEATED};
@@ -42,9 +42,10 @@ fn latency(opened: &Opened, options: &Options, changes: &str) -> Result<Option<T
     }
     opened.with_document(&options, |document| {
         let mut lowered = document.lower()?;
+        let can_name = document.capabilities().names_nodes.is_some();
         let mut meant = Vec::new();
         for name in without {
-            meant.extend(named(&lowered.program, name)?);
+            meant.extend(named(&lowered.program, name, can_name)?);
         }
         for task in meant {
             let task = &mut lowered.program.tasks[task];
@@ -88,8 +89,9 @@ const LAYER: &str = "layer:";
 const KIND: &str = "kind:";
 
 /// The tasks of a layer, with the transfers that data flow gives to it; or those of an operation, as lists name it, or the transfers that carry
-/// one thing: kinds of tasks. `*` stands for any characters of a layer or an operation, `?` for one.
-fn named(program: &Program<'_>, name: &str) -> Result<Vec<TaskId>, Failure> {
+/// one thing: kinds of tasks. `*` stands for any characters of a layer or an operation, `?` for one. Or `queue[n]` and `queue[a..b]`, with `*` in the queue's name. `can_name`: the user
+/// can give the tasks of such programs names.
+fn named(program: &Program<'_>, name: &str, can_name: bool) -> Result<Vec<TaskId>, Failure> {
     let attribution = Attribution::of(program, &time(program).timeline);
     let tasks = |is_meant: &dyn Fn(TaskId) -> bool| -> Vec<TaskId> {
         let rows = attribution.rows.iter().map(|row| row.task);
@@ -98,6 +100,17 @@ fn named(program: &Program<'_>, name: &str) -> Result<Vec<TaskId>, Failure> {
     let layer = |task| attribution.layer(program, task);
     let operation = |task| program.kernel(task).operation();
     let carries = |task| Carries::of(program, task).map(Carries::name);
+    if let Some((queues, indices)) = numbered(program, name) {
+        let of_program = program.tasks.iter_enumerated();
+        let is_meant = |task: &Task| queues.contains(&task.queue) && indices.contains(&task.index);
+        let meant: Vec<TaskId> = of_program
+            .filter(|(_, task)| is_meant(task))
+            .map(|(id, _)| id)
+            .collect();
+        if !meant.is_empty() {
+            return Ok(meant);
+        }
+    }
     if name.strip_prefix(KIND).unwrap_or(name) == REPEATED {
         let rows = attribution.rows.iter().map(|row| row.task);
         let repeated = chipless_report::repeated(program, rows);
@@ -143,7 +156,7 @@ fn named(program: &Program<'_>, name: &str) -> Result<Vec<TaskId>, Failure> {
     if meant.is_empty() {
         return Err(Failure::misuse(
             "--what-if",
-            nothing(program, &attribution, name, is_kind),
+            nothing(program, &attribution, name, (is_kind, can_name)),
         ));
     }
     Ok(meant)
@@ -154,7 +167,7 @@ fn nothing(
     program: &Program<'_>,
     attribution: &Attribution,
     name: &str,
-    may_be_kind: bool,
+    (may_be_kind, can_name): (bool, bool),
 ) -> String {
     let tasks = program.tasks.indices();
     let operations = tasks.clone().map(|task| program.kernel(task).operation());
@@ -184,9 +197,13 @@ fn nothing(
     let kinds: Vec<String> = kinds.into_iter().collect();
     let kinds = kinds.join(", ");
     if layers.is_empty() {
+        let how = if can_name {
+            ": compile it with PERF_COUNT=YES, or pass the compiler's schedule trace with --names"
+        } else {
+            ""
+        };
         format!(
-            "expected a kind of task of the program, found \"{name}\". It has {kinds}. Its tasks have no layers: compile it with PERF_COUNT=YES, or pass \
-             the compiler's schedule trace with --names"
+            "expected a kind of task of the program, found \"{name}\". It has {kinds}. Its tasks have no layers{how}"
         )
     } else {
         format!(
@@ -197,6 +214,8 @@ fn nothing(
 
 /// Kinds of tasks and layers that `--rank` leaves out, so many, one at a time.
 const PARTS: usize = 8;
+/// The part of a run from which on the second of them is left out together with the first.
+const PAIR: f64 = 0.1;
 
 /// Changes of a program rather than of its machine.
 pub(crate) const OF_PROGRAMS: [&str; 3] = ["tiles", "precision", "without"];
@@ -208,7 +227,7 @@ pub(super) struct Changes {
     /// Re-run with one change of the machine or the program.
     ///
     /// A machine parameter with a value or a factor, such as `clock.dpu=2x`; `without=NAME`: a layer, or a kind of task such as `spill`, that takes
-    /// no time (`*` stands for any characters; `layer:NAME` and `kind:NAME` tell apart what has one name); npu: `tiles=N` and `precision=int8`, as if the compiler had been asked for that. Repeatable: each is
+    /// no time (`*` stands for any characters; `layer:NAME` and `kind:NAME` tell apart what has one name), or tasks as `list` names them, such as `dpu0[2]` and `shave*[2..5]`; npu: `tiles=N` and `precision=int8`, as if the compiler had been asked for that. Repeatable: each is
     /// timed by itself, on top of those of --set. Commas join changes that are timed together: `tiles=6,without=swish`.
     #[arg(long, value_name = "KEY=VALUE")]
     what_if: Vec<String>,
@@ -351,8 +370,10 @@ fn dearest(program: &Program<'_>, attribution: &Attribution, end: Time) -> Vec<S
         }
     };
     let operations = operations.into_iter().map(|part| full(KIND, part));
+    let mut operations: Vec<(String, f64)> = operations.collect();
+    operations.sort_by(|a, b| b.1.total_cmp(&a.1));
     let layers = layers.map(|part| full(LAYER, part));
-    let mut parts: Vec<(String, f64)> = operations.chain(layers).collect();
+    let mut parts: Vec<(String, f64)> = operations.iter().cloned().chain(layers).collect();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     parts.truncate(PARTS);
     let mut dearest: Vec<String> = (parts.iter())
@@ -369,6 +390,15 @@ fn dearest(program: &Program<'_>, attribution: &Attribution, end: Time) -> Vec<S
         .all(|name| parts.iter().any(|(part, _)| part == name))
     {
         dearest.push(both.map(|name| format!("without={name}")).join(","));
+    }
+    // The two that take the most may be parts of one function that the compiler took apart.
+    if let [first, second, ..] = &operations[..]
+        && second.1 >= PAIR * end.ns()
+        && !both
+            .iter()
+            .all(|name| [&first.0, &second.0].contains(&&(*name).to_owned()))
+    {
+        dearest.push(format!("without={},without={}", first.0, second.0));
     }
     dearest
 }

@@ -691,7 +691,7 @@ impl<'p> Session<'_, 'p> {
             let values = if self.timing_only {
                 ""
             } else {
-                ": if `check` finds races, these values are those of one order; others (--order late:TASK) may give others"
+                ": where `check` finds a race, other orders (--order late:TASK) may give other values"
             };
             notes.push(format!("not verified (--no-verify){values}"));
         }

@@ -115,15 +115,12 @@ impl<'r> Run<'r, '_> {
             return;
         }
         let marks: Vec<String> = longest.iter().map(Alike::mark).collect();
-        let counted = longest.iter().zip(&marks).find(|(_, mark)| mark.len() > 1);
-        let counted = counted.map(|(alike, mark)| {
-            let (critical, number) = (alike.critical, alike.number);
-            format!("; {}: {critical} of the row's {number} tasks", mark.trim())
-        });
-        let note = format!(
-            "estimated; * is on the critical path{}",
-            counted.unwrap_or_default()
-        );
+        let is_counted = marks.iter().any(|mark| mark.len() > 1);
+        let note = if is_counted {
+            "estimated; * is on the critical path, a number before it says how many of the row"
+        } else {
+            "estimated; * is on the critical path"
+        };
         let mark_column = widest(marks.iter().map(String::as_str)).max(1);
         let (title, note) = (paint.strong("longest tasks"), paint.dim(note));
         let _ = writeln!(out, "\n{title}  {note}");

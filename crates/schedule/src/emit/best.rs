@@ -113,6 +113,7 @@ pub fn searched(
     let most = options.seconds.map(|seconds| seconds * BY_THE_MODEL);
     let before = began.elapsed().as_secs_f64();
     let part = Options {
+        objective: options.objective.by_the_model(),
         one_pass: true,
         seconds: most.map(|most| (most - before).max(0.0)),
         latest: most.map(|most| began + Duration::from_secs_f64(most.clamp(0.0, 1e6))),

@@ -3,7 +3,7 @@
 use crate::model::node::{Branch, Node};
 use crate::model::segment::{Evaluator, Shape};
 use crate::tree::{Cut, Partition};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A layer for a sub-batch.
 #[derive(Clone, Debug)]
@@ -29,6 +29,8 @@ pub(crate) struct Jobs {
     pub(crate) list: Vec<Job>,
     /// Reader and producer where the result goes straight from core to core.
     pub(crate) direct: BTreeSet<(usize, usize)>,
+    /// The segment of each layer of the tree.
+    pub(crate) segments: BTreeMap<usize, usize>,
     /// Sub-batches of the root.
     pub(crate) groups: i64,
     /// Layers whose weights stay on their cores for all jobs of a sub-batch of the root.
@@ -43,11 +45,12 @@ pub(crate) fn jobs(evaluator: &mut Evaluator<'_>, root: &Branch) -> Jobs {
         groups: i64::from(root.groups),
         ..Jobs::default()
     };
-    for segment in &root.children {
+    for (number, segment) in root.children.iter().enumerate() {
         let mut shape = Shape::new(network);
         shape.read(segment, network);
         segment.for_each(&mut |leaf| {
             let layer = usize::from(leaf.layer);
+            jobs.segments.insert(layer, number);
             let (sources, _) = shape.around(leaf.layer);
             let direct = network.facts[layer]
                 .reads

@@ -19,7 +19,7 @@ use chipless_gemini::schedule::Schedule;
 use chipless_gemini::{Data, Document, MACHINES, Name, Network};
 use chipless_model::Limits;
 use chipless_sim::{TimingOnly, Verified};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of parameters beside the weights of an output channel.
 pub(super) const PARAMETERS: i64 = chipless_gemini::bytes::CHANNEL_PARAMETERS as i64;
@@ -317,6 +317,8 @@ fn real_jobs(written: &Written, machine: &Machine, of_tree: &Jobs, batch: i64) -
             .position(|of| *of == Placement::Layer(layer))
     };
     let mut made = vec![vec![false; batch.max(0) as usize]; written.of.len()];
+    // The segment in which each layer runs; one that moves elements, in that of its first reader.
+    let mut segments: BTreeMap<usize, usize> = BTreeMap::new();
     let mut bring = |layers: BTreeSet<usize>, images: [i64; 2], list: &mut Vec<Job>| {
         for layer in layers {
             for image in images[0]..images[1] {
@@ -337,7 +339,14 @@ fn real_jobs(written: &Written, machine: &Machine, of_tree: &Jobs, batch: i64) -
             continue;
         };
         // Elements are moved before whichever reader a tree has first.
-        bring(moved_for(written, layer), job.images, &mut jobs.list);
+        let moved = moved_for(written, layer);
+        if let Some(segment) = of_tree.segments.get(&job.layer) {
+            segments.insert(layer, *segment);
+            for moved in &moved {
+                segments.entry(*moved).or_insert(*segment);
+            }
+        }
+        bring(moved, job.images, &mut jobs.list);
         jobs.list.push(Job {
             layer,
             ..job.clone()
@@ -348,6 +357,15 @@ fn real_jobs(written: &Written, machine: &Machine, of_tree: &Jobs, batch: i64) -
     for (reader, producer) in &of_tree.direct {
         if let (Some(reader), Some(producer)) = (place(*reader), place(*producer)) {
             jobs.direct.insert((reader, producer));
+        }
+    }
+    // What moves elements within a segment takes and gives them from core to core, too.
+    for (reader, segment) in &segments {
+        for producer in layers_read(written, *reader) {
+            let is_moved = moves(written, *reader) || moves(written, producer);
+            if is_moved && segments.get(&producer) == Some(segment) {
+                jobs.direct.insert((*reader, producer));
+            }
         }
     }
     jobs
@@ -362,17 +380,23 @@ fn moves(written: &Written, layer: usize) -> bool {
 fn moved_for(written: &Written, layer: usize) -> BTreeSet<usize> {
     let (mut found, mut open) = (BTreeSet::new(), vec![layer]);
     while let Some(reader) = open.pop() {
-        let operands = &written.layers[reader].operands;
-        for part in operands.iter().flat_map(|operand| &operand.parts) {
-            if let Producer::Layer(producer) = part.producer
-                && moves(written, producer)
-                && found.insert(producer)
-            {
+        for producer in layers_read(written, reader) {
+            if moves(written, producer) && found.insert(producer) {
                 open.push(producer);
             }
         }
     }
     found
+}
+
+/// The layers whose results a layer reads.
+fn layers_read(written: &Written, reader: usize) -> impl Iterator<Item = usize> {
+    let operands = written.layers[reader].operands.iter();
+    let parts = operands.flat_map(|operand| &operand.parts);
+    parts.filter_map(|part| match part.producer {
+        Producer::Layer(producer) => Some(producer),
+        _ => None,
+    })
 }
 
 /// A layer that moves elements of some images, over the cores row by row.

@@ -109,9 +109,11 @@ impl<'g> Reader<'g> {
             return value;
         }
         let mut layer = self.plain(Kind::PointToPoint, value.extents);
-        if let Some(name) = &value.name {
-            layer.name = name.to_string();
-        }
+        // The name of the node is that of what it does with the copy.
+        layer.name = match &value.name {
+            Some(name) => name.to_string(),
+            None => format!("copy_for_{}", layer.name),
+        };
         let action = Action::Function(Function::Identity);
         let copy = self.layer(layer, &[&value], None, action, value.layout);
         if let Some(operation) = self.operations.last_mut() {

@@ -149,7 +149,7 @@ pub(crate) fn refine<E: Send + From<Impossible>>(
             }
             all
         };
-        let mut searcher = Searcher::new(evaluator(), options.objective);
+        let mut searcher = Searcher::new(evaluator(), options.objective.by_the_model());
         let mut climb = Climb {
             options,
             best: Vec::new(),
@@ -294,7 +294,7 @@ impl Climb<'_> {
         mut round: Duration,
         ask: &mut Ask<'_, E>,
     ) {
-        let objective = self.options.objective;
+        let objective = self.options.objective.by_the_model();
         let mut rng = Rng::with_seed(self.options.seed);
         let (mut asked, mut said) = (0, Instant::now());
         loop {

@@ -4,6 +4,7 @@ use crate::computed::executed;
 use crate::onnx::{Graph, Node};
 use chipless_schedule::calibrate::{Method, calibrate};
 use chipless_schedule::compute::{Map, compute};
+use chipless_schedule::emit::Written;
 use chipless_schedule::front::{Front, Quantisation};
 use fastrand::Rng;
 
@@ -132,6 +133,37 @@ fn sequence() -> Graph {
     ));
     graph.output("normal");
     graph
+}
+
+/// Nobody reads what joins the layers at the end.
+#[test]
+fn an_output_that_joins_layers_is_stored_with_the_range_of_all() {
+    let mut rng = Rng::with_seed(4);
+    let mut graph = Graph::default();
+    graph.input([8, 6, 6]);
+    for (name, bias) in [("low", -20.0), ("high", 3.0)] {
+        let weights = graph.random(&mut rng, &[4, 8, 1, 1]);
+        let bias = graph.floats(&[4], &[bias; 4]);
+        graph.add(&Node::new("Conv", name, &["input", &weights, &bias]));
+    }
+    graph.add(&Node::new("Concat", "joined", &["high", "low"]).number("axis", 1));
+    graph.output("joined");
+    let mut front = chipless_schedule::onnx::read(&graph.bytes(), 1, &|_| None).unwrap();
+    let images = images(&front, 2, 1.0);
+    calibrate(&mut front, &images, Method::MinMax).unwrap();
+    let written = Written::of(&front, 1, true).unwrap();
+    let [_, outputs] = written.stored();
+    let how = outputs[0].1;
+    let [least, most] = [-128.0, 127.0].map(|end| (end - how.zero) * how.scale);
+    for image in &images {
+        for real in &compute(&front, image, &mut |_, _| {}).unwrap()[0].values {
+            let real = f64::from(*real);
+            assert!(
+                (least - how.scale..=most + how.scale).contains(&real),
+                "{real}: {how:?}"
+            );
+        }
+    }
 }
 
 #[test]

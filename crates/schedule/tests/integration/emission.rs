@@ -125,3 +125,29 @@ fn a_schedule_is_between_its_floor_and_one_layer_at_a_time() {
         );
     }
 }
+
+/// Layers that only move elements, which the tree does not have, go from core to core as all others of their segment.
+#[test]
+fn what_is_joined_within_a_segment_stays_on_the_cores() {
+    let mut rng = Rng::with_seed(9);
+    let mut graph = Graph::default();
+    graph.input([8, 12, 12]);
+    for (name, input) in [("first", "input"), ("second", "first")] {
+        let weights = graph.random(&mut rng, &[8, 8, 3, 3]);
+        graph.add(&Node::new("Conv", name, &[input, &weights]).list("pads", &[1; 4]));
+    }
+    // Of two scales, so that one is stored again.
+    graph.add(&Node::new("Concat", "joined", &["second", "input"]).number("axis", 1));
+    let weights = graph.random(&mut rng, &[8, 16, 1, 1]);
+    graph.add(&Node::new("Conv", "last", &["joined", &weights]));
+    graph.output("last");
+    let front = chipless_schedule::onnx::read(&graph.bytes(), 1, &|_| None).unwrap();
+    let written = Written::of(&front, 1, true).unwrap();
+    let network = Network::read(written.network_text().as_bytes(), &Limits::default()).unwrap();
+    assert!(written.network_text().contains("\"concat\""));
+    let never = AtomicBool::new(false);
+    let of = (&front.network, &machine());
+    let (_, best) = searched(&written, of, &options(400, 1, 1, 1), &never, &mut |_| {}).unwrap();
+    assert_eq!(errors(&best.text, Some(&network)), [""; 0]);
+    assert_eq!(best.dram.result_bytes, 0, "{:?}", best.dram);
+}

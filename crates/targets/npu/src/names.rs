@@ -177,8 +177,7 @@ impl Trace {
                 .section(section)
                 .map_or(&[][..], |(_, bytes)| bytes)
         };
-        // Of each tile its lists, in their order: sections need not stand in it.
-        let mut tiles: BTreeMap<usize, BTreeMap<usize, (&str, usize)>> = BTreeMap::new();
+        let mut tiles: BTreeMap<usize, Vec<List<'_>>> = BTreeMap::new();
         for (section, kind, unit, list) in sections(document) {
             let count = bytes(section).len() / kind.record_size();
             match kind {
@@ -199,30 +198,42 @@ impl Trace {
                     labels.put(section, names.take(count).enumerate());
                 }
                 TaskKind::Invocation => {
-                    let lists = tiles.entry(unit).or_default();
-                    lists.insert(list, (section, count));
+                    let list = (list, section, count);
+                    tiles.entry(unit).or_default().push(list);
                 }
                 _ => {}
             }
         }
         for (tile, lists) in tiles {
-            let lanes = self.lanes_of(tile, "Shave");
-            let counts = lanes.iter().map(|events| events.len());
-            let mut events: Vec<&Planned> = lanes.iter().copied().flatten().collect();
-            // With two lists a lane is a list, where their counts say so; else the tile's tasks are known by time alone.
-            if !counts.eq(lists.values().map(|(_, count)| *count)) {
-                events.sort_by(|a, b| a.start.total_cmp(&b.start));
-            }
-            if events.len() != lists.values().map(|(_, count)| count).sum::<usize>() {
-                continue;
-            }
-            let mut names = events.into_iter().map(|event| event.name.clone());
-            for (section, count) in lists.into_values() {
-                labels.put(section, names.by_ref().take(count).enumerate());
+            for (section, names) in shave_names(&self.lanes_of(tile, "Shave"), lists) {
+                labels.put(section, names.into_iter().enumerate());
             }
         }
         labels
     }
+}
+
+/// A list of invocations: its number in the tile, its section, how many there are.
+type List<'d> = (usize, &'d str, usize);
+
+/// Names of the invocations of a tile by section, from the events of its lanes; none where their counts differ.
+fn shave_names<'d>(lanes: &[&[Planned]], mut lists: Vec<List<'d>>) -> Vec<(&'d str, Vec<String>)> {
+    // Sections need not stand in the order of the lists.
+    lists.sort_unstable_by_key(|(number, ..)| *number);
+    let counts = lists.iter().map(|(.., count)| *count);
+    let mut events: Vec<&Planned> = lanes.iter().copied().flatten().collect();
+    if events.len() != counts.clone().sum::<usize>() {
+        return Vec::new();
+    }
+    // With two lists a lane is a list, where their counts say so; else the tile's tasks are known by time alone.
+    if !counts.eq(lanes.iter().map(|events| events.len())) {
+        events.sort_by(|a, b| a.start.total_cmp(&b.start));
+    }
+    let mut names = events.into_iter().map(|event| event.name.clone());
+    let named = lists.into_iter();
+    named
+        .map(|(_, section, count)| (section, names.by_ref().take(count).collect()))
+        .collect()
 }
 
 /// Names the tasks of a program that have no name yet after the events of their queue, in order, where there are as many. The compiler plans one
@@ -462,6 +473,31 @@ mod tests {
         let text = "<?xml version=\"1.0\"?>\n<net><layers>\n<layer id=\"0\" name=\"a&amp;b\" type=\"Add\" version=\"opset1\"><data/></layer></layers></net>";
         let model = Model::read(text.as_bytes()).expect("a model");
         assert_eq!(model.node("a&b/cluster"), Some(("a&b", "Add")));
+    }
+
+    #[test]
+    fn invocations_are_named_by_their_list_wherever_its_section_stands() {
+        let event = |name: &str, start| Planned {
+            name: name.to_owned(),
+            start,
+            duration: 1.0,
+        };
+        let (first, second) = ([event("a", 1.0), event("b", 3.0)], [event("c", 2.0)]);
+        let lists = vec![(1, "invocation.0.1", 1), (0, "invocation.0.0", 2)];
+        let named = |lanes: &[&[Planned]], lists| -> Vec<(&str, String)> {
+            let lists = shave_names(lanes, lists).into_iter();
+            lists
+                .map(|(section, names)| (section, names.join(" ")))
+                .collect()
+        };
+        let expected = [("invocation.0.0", "a b"), ("invocation.0.1", "c")];
+        let expected = expected.map(|(section, names)| (section, names.to_owned()));
+        assert_eq!(named(&[&first, &second], lists.clone()), expected);
+        assert_eq!(named(&[&first], lists), []);
+        // One lane for both lists.
+        let lane = [event("a", 1.0), event("c", 2.0), event("b", 3.0)];
+        let lists = vec![(0, "one", 3)];
+        assert_eq!(named(&[&lane], lists), [("one", "a c b".to_owned())]);
     }
 
     #[test]

@@ -149,6 +149,18 @@ extern \"C\" {
                 let _ = writeln!(out, "#define MODEL_{upper}_SCALE {:e}", q.scale);
                 let _ = writeln!(out, "#define MODEL_{upper}_ZERO_POINT {:e}", q.zero_point);
             }
+            // What the bus is told, once the model is compiled.
+            for (field, value) in [
+                ("PADDED_LENGTH", vector.padded_length),
+                ("WORDS", vector.words),
+                ("CORE_ID", vector.core_id),
+                ("PC", vector.pc),
+                ("MAILBOX_ID", vector.mailbox_id),
+            ] {
+                if let Some(value) = value {
+                    let _ = writeln!(out, "#define MODEL_{upper}_{field} {value}");
+                }
+            }
             let _ = writeln!(out, "typedef {} model_{name};\n", element(vector).0);
         }
         for (id, numbered) in self.sequences.iter().enumerate() {

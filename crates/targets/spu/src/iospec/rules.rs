@@ -174,7 +174,7 @@ counter that is stated."
         ""
         "femtodriver 2.6";
     SCALE Departure Warning Warning Writers "iospec-scale" "the scale is not a power of two, or the zero point not 0"
-        "The compiler quantises with powers of two and no zero point; the runners use neither."
+        "The compiler writes scales that are powers of two, and zero points of 0. The runners take and give integers, and read neither."
         ""
         "fmot 3.21";
     FIRMWARE_MULTIPLE Departure Warning Warning Writers "iospec-firmware-sequences" "several sequences have outputs"

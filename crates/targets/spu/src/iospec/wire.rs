@@ -209,7 +209,7 @@ pub fn decode(
             .and_then(|stated| rest.split_at_checked(stated))
         else {
             return Err(Violation::wire(format!(
-                "expected {stated} words of `{}`, found {}",
+                "expected {stated} words of `{}` behind the header, found {}",
                 vector.key,
                 rest.len()
             )));

@@ -120,7 +120,7 @@ impl Reader<'_> {
         {
             // What the words stand for has columns of its own.
             Some(vectors) => self.object(&written(vectors), number, false),
-            None if matches!(words, "read" | "reset")
+            None if matches!(words.trim_matches('"'), "read" | "reset")
                 || words.starts_with('{')
                 || words.contains(':') =>
             {
@@ -477,7 +477,10 @@ fn not_a_step(words: &str) -> String {
 /// Whether a line is words, and so a step or meant as one.
 fn is_words(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
-    matches!(first, "read" | "reset" | "write" | "next" | "help" | "quit")
+    matches!(
+        first.trim_matches('"'),
+        "read" | "reset" | "write" | "next" | "help" | "quit"
+    )
 }
 
 fn is_step(node: &Node) -> bool {

@@ -138,8 +138,12 @@ fn warn_of_outputs(arguments: &Arguments, front: &Front, found: &Comparison) {
     let Some((output, error)) = errors.max_by(|(_, one), (_, other)| one.total_cmp(other)) else {
         return;
     };
-    if error > FAR && front.bits() == 8 {
-        let advice = if front.is_quantised {
+    if error > FAR {
+        let advice = if front.bits() == 16 && arguments.inputs.is_empty() {
+            "The comparison had random inputs, on which a network may be far more sensitive to rounding than on data that it knows: pass --input NAME=FILE.npy"
+        } else if front.bits() == 16 {
+            "Half precision rounds too coarsely for it on these inputs, or an operation goes beyond its range"
+        } else if front.is_quantised {
             "Compare on data that the network was quantised for (--input)"
         } else if !front.is_calibrated {
             "Schedule the network with --precision fp16, or give int8 its ranges with --calibrate"

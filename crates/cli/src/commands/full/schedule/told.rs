@@ -50,9 +50,11 @@ impl Told {
         let best = match (self.replay, self.model) {
             (Some(replay), _) => format!("{} by the replay", figures(replay)),
             (None, Some(model)) => {
+                let bound = progress.bounds.delay / self.clock * 1e9;
                 format!(
-                    "{} in SET's model; the replay decides later",
-                    figures(model)
+                    "{} in SET's model, whose bound is {}; the replay decides later",
+                    figures(model),
+                    Time::from_ns(bound)
                 )
             }
             (None, None) => return,
