@@ -314,11 +314,19 @@ fn of_mesh(machine: &toml::Table, key: &str, given: &str) -> Option<(&'static st
     Some((own, scaled))
 }
 
-/// The machine file that comes with Chipless under this name.
-pub(crate) fn built_in(name: &str) -> Option<&'static str> {
-    let mut machines = TARGETS.iter().flat_map(|target| target.machines());
-    machines
-        .find(|(known, _)| *known == name)
+/// The machine file that comes with Chipless under this name, or that calls its machine so.
+pub fn built_in(name: &str) -> Option<&'static str> {
+    let machines = TARGETS.iter().flat_map(|target| target.machines());
+    let is_own = |(known, _): &&(&str, &str)| known.eq_ignore_ascii_case(name);
+    let is_called = |(_, text): &&(&str, &str)| self::name(text).eq_ignore_ascii_case(name);
+    let found = machines.clone().find(is_own);
+    found
+        .or_else(|| {
+            machines
+                .clone()
+                .find(is_called)
+                .filter(|_| !name.is_empty())
+        })
         .map(|(_, text)| *text)
 }
 

@@ -135,13 +135,17 @@ impl Pattern {
     }
 
     /// The bytes touched in a buffer of `size` bytes, as ranges in the order of the runs; runs that continue one another are one, and none is empty.
-    /// Of a pattern with more than `most` runs, or one that does not fit, all that is [`inside`](Pattern::inside).
+    /// Of a pattern with more than `most` runs, those that lie nearest are joined with what is between them; of one that does not fit, all that
+    /// is [`inside`](Pattern::inside).
     pub fn ranges(&self, size: u64, most: u64) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
-        if self.count() > most || !self.fits(size) {
+        if !self.fits(size) {
             ranges.push(self.inside(size));
             ranges.retain(|range| !range.is_empty());
             return ranges;
+        }
+        if self.run > 0 && self.count() > most && !self.loops.is_empty() {
+            return self.joined().ranges(size, most);
         }
         for start in self.runs() {
             let end = start + self.run;
@@ -151,6 +155,22 @@ impl Pattern {
             }
         }
         ranges
+    }
+
+    /// The same without the loop of the shortest stride: what this one spans, holes and all, is a run. Only for patterns that fit a buffer.
+    fn joined(&self) -> Pattern {
+        let mut joined = self.clone();
+        let strides = joined.loops.iter().enumerate();
+        let nearest = strides.min_by_key(|(_, l)| l.stride.unsigned_abs());
+        if let Some((at, _)) = nearest {
+            let Loop { count, stride } = joined.loops.remove(at);
+            let reach = stride.unsigned_abs() * count.saturating_sub(1);
+            if stride < 0 {
+                joined.offset -= reach;
+            }
+            joined.run += reach;
+        }
+        joined
     }
 
     /// Whether every byte touched lies inside a buffer of `size` bytes.
@@ -432,6 +452,12 @@ mod tests {
             prop_assert!(ranges.iter().all(|range| !range.is_empty()));
             prop_assert!(ranges.windows(2).all(|pair| pair[0].end != pair[1].start));
             prop_assert_eq!(&want, &ranges.into_iter().flatten().collect::<Vec<_>>());
+            // Joined runs hold all bytes, and are no more than were asked for.
+            for most in [1, 3, 8] {
+                let joined = pattern.ranges(20_000, most);
+                prop_assert!(joined.len() as u64 <= most);
+                prop_assert!(want.iter().all(|at| joined.iter().any(|range| range.contains(at))));
+            }
             let inside: Vec<u64> = want.iter().copied().filter(|at| *at < 10_050).collect();
             for range in pattern.ranges(10_050, 0) {
                 prop_assert_eq!(&range, &pattern.inside(10_050));

@@ -13,7 +13,8 @@ use std::fmt::Write;
 pub struct Comparison {
     /// Its name.
     pub output: String,
-    /// Whether every element is within the tolerance.
+    /// Whether every element is within the tolerance, and no slice of smaller numbers is off by half of them or more: the tolerance of an element
+    /// goes by the root mean square of all, which says nothing of scores beside coordinates.
     pub agrees: bool,
     /// By how much an element may be off.
     pub tolerance: Tolerance,
@@ -66,6 +67,16 @@ pub struct SliceError {
     /// The norm of the differences as a part of the norm of the slice of the reference.
     pub relative_error: f64,
 }
+
+impl SliceError {
+    /// Whether it is off by more than rounding explains, which is large where numbers are smaller than the normal ones of float16.
+    fn is_wrong(&self) -> bool {
+        self.relative_error >= WRONG && self.root_mean_square >= LEAST_NORMAL
+    }
+}
+
+/// A slice that is off by this part of its own size is wrong.
+const WRONG: f64 = 0.5;
 
 /// By how much an element may be off from the one that is expected: by both together.
 #[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
@@ -215,9 +226,12 @@ impl Comparison {
             }
             first += count as u64;
         }
+        let worst_slice = slices.worst(usual);
+        let wrong = worst_slice.as_ref().filter(|slice| slice.is_wrong());
+        let wrong = wrong.map_or(0.0, |slice| slice.relative_error);
         let comparison = Comparison {
             output: port.name.clone(),
-            agrees: beyond == 0,
+            agrees: beyond == 0 && !(tolerance.relative > 0.0 && wrong > tolerance.relative),
             tolerance: *tolerance,
             beyond,
             max_abs,
@@ -230,7 +244,7 @@ impl Comparison {
             not_finite,
             largest_expected,
             index: index_of(place, &port.shape),
-            worst_slice: slices.worst(usual),
+            worst_slice,
             elements: first,
             differing,
             task: None,
@@ -258,6 +272,8 @@ impl Comparison {
         let within = tolerance.words();
         let verdict = if self.agrees {
             format!("agrees{within}")
+        } else if *beyond == 0 {
+            "does not agree in its smaller numbers".to_owned()
         } else if within.is_empty() {
             "does not agree".to_owned()
         } else {
@@ -320,7 +336,7 @@ impl Comparison {
         };
         // An output that is judged by its large numbers may be wrong in its small ones.
         let hidden = self.worst_slice.as_ref().filter(|slice| {
-            self.agrees && tolerance.relative > 0.0 && slice.relative_error > tolerance.relative
+            *beyond == 0 && tolerance.relative > 0.0 && slice.relative_error > tolerance.relative
         });
         let hidden = hidden.map_or_else(String::new, |slice| {
             format!(
@@ -418,7 +434,10 @@ impl Slices {
             })
         });
         all.filter(|slice| slice.root_mean_square < usual)
-            .max_by(|a, b| a.relative_error.total_cmp(&b.relative_error))
+            .max_by(|a, b| {
+                let larger = a.relative_error.total_cmp(&b.relative_error);
+                a.is_wrong().cmp(&b.is_wrong()).then(larger)
+            })
     }
 }
 
@@ -596,12 +615,9 @@ mod tests {
         assert_eq!(found.line(), "equal");
     }
 
-    /// Rows of scores beside rows of coordinates that are six times as large.
+    /// Rows of scores beside rows of coordinates that are larger.
     #[test]
     fn small_rows_that_are_wrong_are_told_of() {
-        let expected: Vec<f64> = (0..64)
-            .map(|i| f64::from(i) + if i < 32 { 300.0 } else { 0.1 })
-            .collect();
         let port = Port {
             name: "y".to_owned(),
             alias: None,
@@ -611,7 +627,10 @@ mod tests {
             host_element: None,
             scale: None,
         };
-        let line = |scores: f32| {
+        let compared = |coordinates: f64, scores: f32| {
+            let expected: Vec<f64> = (0..64)
+                .map(|i| f64::from(i) + if i < 32 { coordinates } else { 0.1 })
+                .collect();
             let mut found: Vec<f32> = expected.iter().map(|n| *n as f32).collect();
             found[48..].iter_mut().for_each(|n| *n *= scores);
             let found: Vec<u8> = found.iter().flat_map(|n| n.to_le_bytes()).collect();
@@ -623,16 +642,27 @@ mod tests {
                 scale: None,
                 tolerance: Tolerance::of(port.element, 1.0),
             };
-            let (found, _) = Comparison::of(&port, &found, &reference).expect("decodes");
-            found.line()
+            Comparison::of(&port, &found, &reference)
+                .expect("decodes")
+                .0
         };
-        let said = line(0.97);
+        let said = compared(300.0, 0.97).line();
         assert!(
             said.ends_with(", but 3.000 % at index 3 of axis 1, whose numbers are smaller than others (root mean square 55.79)"),
             "{said}"
         );
-        let said = line(1.0 - 1e-5);
+        let said = compared(300.0, 1.0 - 1e-5).line();
         assert!(said.ends_with("on the whole (relative error)"), "{said}");
+        // No element is beyond a part of the whole's root mean square, and the scores are wrong all the same.
+        let wrong = compared(30_000.0, 0.2);
+        assert!(!wrong.agrees && wrong.beyond == 0, "{wrong:?}");
+        let said = wrong.line();
+        assert!(
+            said.starts_with("does not agree in its smaller numbers; ")
+                && said.contains("but 80.00 % at index 3 of axis 1"),
+            "{said}"
+        );
+        assert!(compared(30_000.0, 0.9).agrees);
     }
 
     /// Integers of up to 16 bits stand for reals and may be off by a step; longer ones count things.

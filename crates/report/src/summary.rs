@@ -508,7 +508,7 @@ impl Run<'_, '_> {
         }
         // Of a machine that was given, its own file or name; the target's otherwise.
         let by = self.timed_by.as_ref();
-        let machine = by.and_then(|by| by.file.as_deref());
+        let machine = by.map(|by| by.file.as_deref().unwrap_or(&by.name));
         let explained = format!(
             "chipless machine {} explains each parameter",
             machine.unwrap_or(self.program.target)

@@ -101,8 +101,11 @@ pub(crate) fn random(front: &Front, seed: u64) -> Result<Vec<Vec<f64>>, String> 
     inputs((front, 1), &written, front, &Inputs::new(), seed)
 }
 
-/// The outputs of a network in single precision, computed without a schedule, in the model's order of axes.
-pub(crate) fn outputs(front: &Front, inputs: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, String> {
+/// The outputs of a network in single precision, computed without a schedule, in the model's order of axes; so are the inputs.
+///
+/// # Errors
+/// Weights that are not there, what cannot be computed.
+pub fn outputs(front: &Front, inputs: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, String> {
     let written = Written::of(front, 1, true)?;
     let give = |at: usize| Ok(inputs[at].clone());
     let mut maps = computed(&written, Precision::Single, &Limits::default(), &give)?;

@@ -135,8 +135,14 @@ impl Reading {
         // In int8, the first dimension is the batch.
         let batch = self.images(|_| true);
         let refused = match onnx::read_shaped(bytes, batch, &self.shapes, beside) {
+            Ok(front) => return Ok(Network::new(front, batch)),
             Err(refused) if self.precision.is_none() => refused,
-            read => return Ok(Network::new(read?, batch)),
+            Err(Refused(mut lines)) => {
+                if self.in_half(bytes, beside).is_ok() {
+                    lines.push("--precision fp16 takes the whole network; for int8, cut out the part before that node (onnx.utils.extract_model)".to_owned());
+                }
+                return Err(Refused(lines));
+            }
         };
         // Recurrent layers are unrolled, a dozen layers for each step: that is done when it is asked for.
         let is_recurrent = |line: &String| {

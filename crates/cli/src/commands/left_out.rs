@@ -6,6 +6,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::Bytes;
 use crate::output::Format;
 use chipless::{Options, Policy};
+use chipless_model::Port;
 use chipless_report::findings::FileReport;
 use clap::Subcommand;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,15 @@ pub(crate) fn program(_: &Path, bytes: Bytes) -> Result<Bytes, Failure> {
 /// Networks are described by what schedules them.
 pub(crate) fn network(_: &str, _: &[u8]) -> Option<String> {
     None
+}
+
+/// Models are computed by what schedules them.
+pub(crate) fn model_outputs(
+    _: &Path,
+    _: &[Port],
+    _: &dyn Fn(&Port) -> Result<Vec<f64>, String>,
+) -> Result<Vec<(String, Vec<u64>, Vec<f64>)>, Failure> {
+    Err(left_out("--compare MODEL.onnx"))
 }
 
 /// There are no meshes: a machine is a machine file of its target.

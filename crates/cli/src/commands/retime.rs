@@ -391,16 +391,23 @@ fn dearest(program: &Program<'_>, attribution: &Attribution, end: Time) -> Vec<S
     {
         dearest.push(both.map(|name| format!("without={name}")).join(","));
     }
-    // The two that take the most may be parts of one function that the compiler took apart.
+    // The two that take the most, of one kind of engine, may be parts of one function that the compiler took apart.
     if let [first, second, ..] = &operations[..]
         && second.1 >= PAIR * end.ns()
-        && !both
-            .iter()
-            .all(|name| [&first.0, &second.0].contains(&&(*name).to_owned()))
+        && engines_of(program, &first.0)
+            .is_some_and(|of| Some(of) == engines_of(program, &second.0))
     {
         dearest.push(format!("without={},without={}", first.0, second.0));
     }
     dearest
+}
+
+/// The kind of engine that does an operation, by the names of the queues: `shave` of `shave0`.
+fn engines_of<'p>(program: &'p Program<'_>, operation: &str) -> Option<&'p str> {
+    let mut tasks = program.tasks.iter_enumerated();
+    let (_, task) = tasks.find(|(id, _)| program.kernel(*id).operation() == operation)?;
+    let queue = &program.queues[task.queue].name;
+    queue.split(|c: char| c.is_ascii_digit()).next()
 }
 
 /// Runs with each figure of the machine twice as good, the best first. Figures that cannot be are left out.

@@ -71,14 +71,15 @@ pub(crate) struct Arguments {
     /// The file goes to --output-dir, or to the working directory.
     #[arg(long = "dump", value_name = "TASK")]
     dumps: Vec<String>,
-    /// Compare with expected arrays, or with planned times.
+    /// Compare with expected arrays, a model, or planned times.
     ///
     /// A directory or one FILE.npy is compared with the outputs. In a directory, the file of an output is `NAME.npy`, `output_NAME.npy` or `output_N.npy`,
     /// where N counts the outputs from 0, in the order of `info`; the first of these that exists counts. In NAME, a character other than a letter, a
-    /// digit, `.`, `_` or `-` may stand as `_`. A model's name of an output serves as its own. The text of a trace (gemini), the compiler's schedule trace in JSON
+    /// digit, `.`, `_` or `-` may stand as `_`. A model's name of an output serves as its own. An ONNX model is computed for the inputs of the
+    /// run, in single precision (it may have the operators of docs/onnx-operators.md). The text of a trace (gemini), the compiler's schedule trace in JSON
     /// (npu) or the JSON of neuron-profile and neuron-explorer (neuron) is compared with the times. A schedule trace also names the tasks, as --names
     /// does.
-    #[arg(long, value_name = "DIR|FILE.npy|TRACE")]
+    #[arg(long, value_name = "DIR|FILE.npy|MODEL.onnx|TRACE")]
     compare: Option<PathBuf>,
     /// Exit with 1 if an output is off by more than this.
     ///
@@ -165,6 +166,7 @@ Examples:
   chipless run model.blob --timing-only --rank   what bounds it
   chipless run model.blob --timing-only --what-if clock.dpu=1.2x
   chipless run model.blob --timing-only --budget latency=2ms   for CI: exit 1 if it takes more
+  chipless run model.blob --compare model.onnx   does it compute the model?
   chipless run model.neff --input x=x.npy --compare expected   do outputs agree, and where not
   chipless run model.blob --order random:7   another order, the same outputs
   chipless run model.neff --no-verify --order 'late:dve[1]' --fill 255   does the race show?
@@ -210,10 +212,6 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
             path.display(),
             format_args!("no such file or directory{}", disk::beside(path)),
         ));
-    }
-    if let Some(path) = trace.filter(|path| compared_with(path) == ComparedWith::Model) {
-        let text = "expected outputs (a directory or FILE.npy) or a trace, found a model. From Python, `chipless.compare` computes what a model gives with ONNX Runtime (docs/python.md)";
-        return Err(Failure::unreadable(path.display(), text));
     }
     if let Some(path) = trace.filter(|path| compared_with(path) == ComparedWith::Trace) {
         options.set("compare", path.to_string_lossy())?;
@@ -275,7 +273,7 @@ impl Arguments {
             || self.output_dir.is_some()
             || !self.dumps.is_empty()
             || self.iospec.is_some()
-            || compares.is_some_and(|path| compared_with(path) == ComparedWith::Values)
+            || compares.is_some_and(|path| compared_with(path).is_of_values())
     }
 }
 
@@ -329,7 +327,7 @@ impl<'p> Session<'_, 'p> {
                 (ComparedWith::Trace, _) if program.target != "gemini" => Some(
                     "expected a directory, a .npy file or a schedule trace in .json: text is the form of Gemini's traces only",
                 ),
-                (ComparedWith::Values, true) => {
+                (ComparedWith::Values | ComparedWith::Model, true) => {
                     Some("expected a run with data: there are no outputs with --timing-only")
                 }
                 _ => None,
@@ -337,7 +335,7 @@ impl<'p> Session<'_, 'p> {
             if let Some(expected) = expected {
                 return Err(Failure::misuse("--compare", expected));
             }
-            if self.arguments.tolerance.is_some() && compared_with(path) != ComparedWith::Values {
+            if self.arguments.tolerance.is_some() && !compared_with(path).is_of_values() {
                 let expected =
                     "expected --compare with arrays: times are shown beside each other, not judged";
                 return Err(Failure::misuse("--tolerance", expected));
@@ -524,7 +522,7 @@ impl<'p> Session<'_, 'p> {
             .arguments
             .compare
             .as_ref()
-            .filter(|path| compared_with(path) == ComparedWith::Values);
+            .filter(|path| compared_with(path).is_of_values());
         let compared = values
             .map(|path| {
                 let tolerance = self.arguments.tolerance.map(|percent| percent / 100.0);

@@ -23,7 +23,7 @@ pub struct Live {
     pub end: Time,
 }
 
-/// The lives of all memories. An access of more than 1024 runs counts from its first byte to its last.
+/// The lives of all memories. Of an access of more than 1024 runs, those that lie nearest count with what is between them.
 #[derive(Debug)]
 pub struct Lives {
     /// By start.

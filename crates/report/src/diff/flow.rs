@@ -33,7 +33,7 @@ pub(super) struct Flow {
     describes: IndexVec<TaskId, bool>,
 }
 
-/// Runs of an access that are followed one by one. One with more counts from its first byte to its last.
+/// Runs of an access that are followed one by one. Of one with more, those that lie nearest are joined.
 const RUNS: u64 = 1 << 10;
 /// Runs of all accesses together that are followed so.
 const ALL_RUNS: u64 = 1 << 22;

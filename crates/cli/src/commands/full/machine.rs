@@ -69,10 +69,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             machines.map(|(name, text)| (target.name(), *name, *text))
         })
     };
-    let Some((target, name, text)) = known()
-        .find(|(target, ..)| *target == asked)
-        .or_else(|| known().find(|(_, name, _)| *name == asked))
-    else {
+    let Some((target, name, text)) = known().find(|(target, ..)| *target == asked).or_else(|| {
+        let called = chipless::built_in(asked)?;
+        known().find(|(.., text)| *text == called)
+    }) else {
         if Path::new(asked).is_file() {
             return of_file(arguments, asked);
         }

@@ -481,7 +481,7 @@ fn shapes(given: &[String]) -> Result<Shapes, Failure> {
 }
 
 /// The bytes of a file that an ONNX file names.
-fn beside(network: &Path, name: &str) -> Option<Vec<u8>> {
+pub(super) fn beside(network: &Path, name: &str) -> Option<Vec<u8>> {
     let file = files::open(&reading::beside(network, name)?).ok();
     Some(file?.to_vec())
 }

@@ -11,8 +11,15 @@ pub(super) enum ComparedWith {
     Trace,
     /// A compiler's schedule trace.
     Schedule,
-    /// A model, which says no numbers and no times.
+    /// A model, which is computed for the same inputs.
     Model,
+}
+
+impl ComparedWith {
+    /// Whether outputs are compared with numbers, not tasks with times.
+    pub(super) fn is_of_values(self) -> bool {
+        matches!(self, ComparedWith::Values | ComparedWith::Model)
+    }
 }
 
 pub(super) fn compared_with(path: &Path) -> ComparedWith {

@@ -1,9 +1,11 @@
 //! For the person with wrong numbers: outputs beside references, the first NaN, and what the numbers rest on.
 
+use super::compared_with::{ComparedWith, compared_with};
+use crate::commands::full;
 use crate::failure::Failure;
 use crate::files::{self, Names};
 use chipless::{FailureKind, npy, suggest};
-use chipless_model::{Grade, Kind, Port, Program, Scale, Storage, TaskId};
+use chipless_model::{ElementType, Grade, Kind, Port, Program, Scale, Storage, TaskId};
 use chipless_report::{Comparison, FirstNan, Reference, Searched, Tolerance};
 use chipless_sim::{Timeline, origin};
 use std::ffi::OsStr;
@@ -96,10 +98,9 @@ pub(super) fn compare(
     path: &Path,
     tolerance: Option<Tolerance>,
 ) -> Result<Vec<Comparison>, Failure> {
-    let compared = references(program, path)?.into_iter().map(|(port, path)| {
+    let beside = |port: &Port, path: &Path, file: &[u8]| {
         let unreadable = |error: String| Failure::unreadable(path.display(), error);
-        let file = files::open(&path).map_err(unreadable)?;
-        let expected = npy::reference(&file, port).map_err(unreadable)?;
+        let expected = npy::reference(file, port).map_err(unreadable)?;
         let scale = scale(port, &expected).map_err(unreadable)?;
         let unit = scale.map_or(1.0, |scale| scale.step.abs());
         let numbers = |start: u64, slots: &mut [f64]| expected.fill(port.element, start, slots);
@@ -118,8 +119,55 @@ pub(super) fn compare(
             comparison.task = task.map(|task| program.task_name(task));
         }
         Ok(comparison)
+    };
+    if compared_with(path) == ComparedWith::Model {
+        let made = made_by(program, storage, path)?;
+        return made
+            .iter()
+            .map(|(port, file)| beside(port, path, file))
+            .collect();
+    }
+    let compared = references(program, path)?.into_iter().map(|(port, path)| {
+        let file =
+            files::open(&path).map_err(|error| Failure::unreadable(path.display(), error))?;
+        beside(port, &path, &file)
     });
     compared.collect()
+}
+
+/// Outputs that a model has as well, with a file of what it computes for the inputs of the run.
+fn made_by<'p>(
+    program: &'p Program<'_>,
+    storage: &Storage<'_>,
+    path: &Path,
+) -> Result<Vec<(&'p Port, Vec<u8>)>, Failure> {
+    let numbers = |port: &Port| {
+        let bytes = chipless::output(port, storage).map_err(|failure| failure.message)?;
+        let (header, data) = npy::write_port(port, bytes)?;
+        npy::reals(&[&header, &*data].concat()).map(|(_, numbers)| numbers)
+    };
+    let made = full::model_outputs(path, &program.interface.inputs, &numbers)?;
+    let ports = &program.interface.outputs;
+    let alone = ports.len() == 1 && made.len() == 1;
+    let mut found = Vec::new();
+    for (name, shape, numbers) in &made {
+        let port = Port::position(ports, name).or(alone.then_some(0));
+        if let Some(at) = port {
+            let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+            let file = [npy::write_header(ElementType::Float64, shape), bytes].concat();
+            found.push((&ports[at], file));
+        }
+    }
+    if found.is_empty() {
+        let names = |names: Vec<&str>| names.join(", ");
+        let text = format!(
+            "expected a model with an output of the program ({}), found {}",
+            names(ports.iter().map(|port| &*port.name).collect()),
+            names(made.iter().map(|(name, ..)| name.as_str()).collect())
+        );
+        return Err(Failure::unreadable(path.display(), text));
+    }
+    Ok(found)
 }
 
 /// What the integers of an output stand for in the numbers of its reference, where that has the reals.

@@ -1,0 +1,72 @@
+//! What a model computes for the inputs of a run.
+
+use super::schedule::beside;
+use crate::failure::Failure;
+use crate::files;
+use chipless_model::Port;
+use chipless_schedule::{compare, import};
+use std::path::Path;
+
+/// An output of a model: its name, its shape, its numbers.
+pub(crate) type ModelOutput = (String, Vec<u64>, Vec<f64>);
+
+/// The outputs of an ONNX model in single precision. Its inputs are those of a program of the same names, or the only one of each.
+pub(crate) fn model_outputs(
+    path: &Path,
+    inputs: &[Port],
+    values: &dyn Fn(&Port) -> Result<Vec<f64>, String>,
+) -> Result<Vec<ModelOutput>, Failure> {
+    let unreadable = |text: String| Failure::unreadable(path.display(), text);
+    let bytes = files::open(path).map_err(unreadable)?;
+    let beside = |name: &str| beside(path, name);
+    let extents = |port: &Port| port.shape.iter().map(|n| *n as i64).collect();
+    let shapes: import::Shapes = (inputs.iter())
+        .map(|port| (port.name.clone(), extents(port)))
+        .collect();
+    // The program says how large open dimensions are.
+    let front = import::read(&bytes, &import::Shapes::new(), &beside)
+        .or_else(|_| import::read(&bytes, &shapes, &beside))
+        .map_err(|refused| {
+            unreadable(format!(
+                "{refused}\nFrom Python, `chipless.compare` computes with ONNX Runtime what a model gives (docs/python.md)"
+            ))
+        })?;
+    let given = front.inputs.iter().map(|input| {
+        let declared = input.declared.as_ref();
+        let name = declared.map_or(&*input.name, |declared| &*declared.name);
+        let port = Port::position(inputs, name).map(|at| &inputs[at]);
+        let port = port.or(match inputs {
+            [only] if front.inputs.len() == 1 => Some(only),
+            _ => None,
+        });
+        let port = port.ok_or_else(|| {
+            let names: Vec<&str> = inputs.iter().map(|port| &*port.name).collect();
+            unreadable(format!(
+                "expected a model with the inputs of the program ({}), found the input \"{name}\"",
+                names.join(", ")
+            ))
+        })?;
+        let numbers = values(port).map_err(unreadable)?;
+        let expected: i64 = declared.map_or(0, |declared| declared.shape.iter().product());
+        if declared.is_some() && numbers.len() as i64 != expected {
+            let shape = declared.map(|declared| &declared.shape);
+            return Err(unreadable(format!(
+                "input \"{name}\": expected the program's shape {:?}, found {:?}",
+                port.shape,
+                shape.unwrap_or(&Vec::new())
+            )));
+        }
+        Ok(numbers)
+    });
+    let given = given.collect::<Result<Vec<_>, Failure>>()?;
+    let outputs = compare::outputs(&front, &given).map_err(unreadable)?;
+    let declared = front.declared.iter();
+    let named = declared.map(|output| {
+        let shape = output.shape.iter().map(|n| *n as u64).collect();
+        (output.name.clone(), shape)
+    });
+    Ok(named
+        .zip(outputs)
+        .map(|((name, shape), numbers)| (name, shape, numbers))
+        .collect())
+}
