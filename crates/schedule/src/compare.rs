@@ -38,6 +38,8 @@ pub struct Difference {
     pub relative_error: Option<f64>,
     /// Whether all numbers of the schedule's output are finite, or are not in the network's either.
     pub is_finite: bool,
+    /// Whether all numbers of the schedule's output are one, where the network's are several: nothing is left of what was computed.
+    pub is_constant: bool,
 }
 
 /// A layer that loses its numbers.
@@ -213,11 +215,18 @@ pub(crate) fn difference(name: &str, found: &[f64], expected: &[f64]) -> Differe
         } else {
             finite(apart / other)
         },
+        is_constant: is_constant(found) && !is_constant(expected),
         is_finite: found
             .iter()
             .zip(expected)
             .all(|(own, of)| own.is_finite() || !of.is_finite()),
     }
+}
+
+fn is_constant(numbers: &[f64]) -> bool {
+    numbers
+        .windows(2)
+        .all(|pair| pair[0].to_bits() == pair[1].to_bits())
 }
 
 /// What the stored numbers of a layer can stand for.

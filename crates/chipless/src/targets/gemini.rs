@@ -16,6 +16,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+/// Images that mostly share weights well.
+const BATCH: u64 = 4;
+
 /// The target.
 pub(super) struct Gemini;
 
@@ -459,18 +462,24 @@ impl Document for Opened<'_> {
         } else {
             "--precision int8 --calibrate DATA"
         };
+        let images = schedule.batch();
+        let batch = if images < BATCH {
+            format!("A batch loads each weight once for several images (--batch {BATCH}). ")
+        } else {
+            format!(
+                "A batch of {images} shares each weight already; of a larger one, more results may leave the cores than its weights save: try a smaller and a larger --batch. "
+            )
+        };
         let (what, options) = match part {
-            Some("dram") if is_wide => (
-                format!(
-                    "{dram}A larger batch loads each weight once for several images. int8 (--precision int8 --calibrate DATA) has half the bytes but those of padding and parameters, and gives at most that, for a network whose operators it supports: `schedule` names the first that it does not"
-                ),
-                format!("{as_it_is} --batch 4"),
-            ),
             Some("dram") => (
-                format!(
-                    "{dram}A batch loads each weight once for several images; schedule it with the options of this schedule, such as --calibrate of a floating-point network"
-                ),
-                format!("{as_it_is} --batch 4"),
+                if is_wide {
+                    format!(
+                        "{dram}{batch}int8 (--precision int8 --calibrate DATA) has half the bytes, but for padding and parameters, if it supports every operator of the network"
+                    )
+                } else {
+                    format!("{dram}{batch}Schedule with the options of this schedule, such as --calibrate")
+                },
+                format!("{as_it_is} --batch {}", images.max(BATCH)),
             ),
             Some("noc") => (
                 format!(
@@ -489,8 +498,8 @@ impl Document for Opened<'_> {
             ),
         };
         Some(format!(
-            "{what}: chipless schedule NET.onnx --machine {} {options} -o s.json --network-out net.json --weights-out weights. The table above times this schedule as it is; \
-             one made for another machine may gain more there: `chipless tune` schedules a network on many",
+            "{what}: `chipless schedule NET.onnx --machine {} {options} -o s.json --network-out net.json --weights-out weights`. The table above times this schedule as it is. \
+             One that is made for the other machine may gain more: `chipless tune` schedules a network on several.",
             machine.as_deref().unwrap_or("mesh.json")
         ))
     }

@@ -2,6 +2,7 @@
 
 pub(crate) use chipless::check;
 
+use super::run::ModelOutput;
 use crate::failure::{Exit, Failure};
 use crate::files::Bytes;
 use crate::output::Format;
@@ -52,7 +53,7 @@ pub(crate) fn model_outputs(
     _: &Path,
     _: &[Port],
     _: &dyn Fn(&Port) -> Result<Vec<f64>, String>,
-) -> Result<Vec<(String, Vec<u64>, Vec<f64>)>, Failure> {
+) -> Result<Vec<ModelOutput>, Failure> {
     Err(left_out("--compare MODEL.onnx"))
 }
 

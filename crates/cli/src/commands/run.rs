@@ -32,6 +32,7 @@ use chipless_report::summary::Output;
 use chipless_report::{Comparison, Searched, Statistics, Tolerance};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
 use clap::Args;
+pub(crate) use compared_with::ModelOutput;
 use compared_with::{ComparedWith, compared_with};
 use contract::Contract;
 use diagnosis::Search;

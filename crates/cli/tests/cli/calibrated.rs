@@ -151,3 +151,49 @@ fn a_schedule_runs_by_the_mesh_that_it_was_made_for() {
     assert!((latency(&["--machine", slow]) - delay).abs() < 1.0);
     assert!((latency(&[]) - delay).abs() > 100.0);
 }
+
+/// The model itself is computed for the inputs of the run.
+#[test]
+fn a_run_is_compared_with_its_model() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (network, weights) = (path("net.json"), path("weights"));
+    let beside = ["--network-out", &network, "--weights-out", &weights];
+    let (code, _, err) = schedule(
+        directory.path(),
+        &[&["--precision", "fp16"], &beside[..]].concat(),
+    );
+    assert_eq!(code, 0, "{err}");
+    let schedule = path("schedule.json");
+    let compared = |model: &str, more: &[&str]| {
+        let given = [
+            "run",
+            &schedule,
+            "--machine",
+            MACHINE,
+            "--network",
+            &network,
+            "--weights",
+            &weights,
+            "--json",
+            "--compare",
+            model,
+        ];
+        run(&[&given, more].concat())
+    };
+    let (code, out, err) = compared(NETWORK, &["--tolerance", "1%"]);
+    assert_eq!(code, 0, "{err}");
+    let said: Value = serde_json::from_str(&out).expect("JSON");
+    let found = &said["compare"][0];
+    assert!(
+        found["agrees"] == true && found["differing"].as_u64() > Some(0),
+        "{found}"
+    );
+    // Half of a model is none.
+    let model = std::fs::read(crate::support::root().join(NETWORK)).expect("a fixture");
+    std::fs::write(path("half.onnx"), &model[..model.len() / 2]).expect("written");
+    let (code, _, err) = compared(&path("half.onnx"), &[]);
+    assert!(code == 2 && err.contains("half.onnx"), "{err}");
+    let (code, _, err) = compared(NETWORK, &["--timing-only"]);
+    assert!(code == 2 && err.contains("a run with data"), "{err}");
+}

@@ -645,7 +645,7 @@ impl Schedule {
     }
 
     /// The batch: the images that its workloads make.
-    pub(crate) fn batch(&self) -> u64 {
+    pub fn batch(&self) -> u64 {
         let images = self
             .workloads()
             .map(|(_, w)| u64::from(w.bounds.upper[0]) + 1);

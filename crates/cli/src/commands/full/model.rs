@@ -1,14 +1,12 @@
 //! What a model computes for the inputs of a run.
 
 use super::schedule::beside;
+use crate::commands::run::ModelOutput;
 use crate::failure::Failure;
 use crate::files;
 use chipless_model::Port;
 use chipless_schedule::{compare, import};
 use std::path::Path;
-
-/// An output of a model: its name, its shape, its numbers.
-pub(crate) type ModelOutput = (String, Vec<u64>, Vec<f64>);
 
 /// The outputs of an ONNX model in single precision. Its inputs are those of a program of the same names, or the only one of each.
 pub(crate) fn model_outputs(
@@ -60,13 +58,11 @@ pub(crate) fn model_outputs(
     });
     let given = given.collect::<Result<Vec<_>, Failure>>()?;
     let outputs = compare::outputs(&front, &given).map_err(unreadable)?;
-    let declared = front.declared.iter();
-    let named = declared.map(|output| {
-        let shape = output.shape.iter().map(|n| *n as u64).collect();
-        (output.name.clone(), shape)
+    let made = front.declared.iter().zip(outputs);
+    let made = made.map(|(output, numbers)| ModelOutput {
+        name: output.name.clone(),
+        shape: output.shape.iter().map(|n| *n as u64).collect(),
+        numbers,
     });
-    Ok(named
-        .zip(outputs)
-        .map(|((name, shape), numbers)| (name, shape, numbers))
-        .collect())
+    Ok(made.collect())
 }

@@ -2,6 +2,14 @@
 
 use std::path::Path;
 
+/// An output as a model computes it.
+pub(crate) struct ModelOutput {
+    pub(crate) name: String,
+    pub(crate) shape: Vec<u64>,
+    /// Row by row.
+    pub(crate) numbers: Vec<f64>,
+}
+
 /// What a run is compared with follows from what is given.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ComparedWith {

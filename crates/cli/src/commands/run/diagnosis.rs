@@ -1,6 +1,6 @@
 //! For the person with wrong numbers: outputs beside references, the first NaN, and what the numbers rest on.
 
-use super::compared_with::{ComparedWith, compared_with};
+use super::compared_with::{ComparedWith, ModelOutput, compared_with};
 use crate::commands::full;
 use crate::failure::Failure;
 use crate::files::{self, Names};
@@ -150,7 +150,12 @@ fn made_by<'p>(
     let ports = &program.interface.outputs;
     let alone = ports.len() == 1 && made.len() == 1;
     let mut found = Vec::new();
-    for (name, shape, numbers) in &made {
+    for ModelOutput {
+        name,
+        shape,
+        numbers,
+    } in &made
+    {
         let port = Port::position(ports, name).or(alone.then_some(0));
         if let Some(at) = port {
             let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
@@ -163,7 +168,7 @@ fn made_by<'p>(
         let text = format!(
             "expected a model with an output of the program ({}), found {}",
             names(ports.iter().map(|port| &*port.name).collect()),
-            names(made.iter().map(|(name, ..)| name.as_str()).collect())
+            names(made.iter().map(|output| &*output.name).collect())
         );
         return Err(Failure::unreadable(path.display(), text));
     }

@@ -145,7 +145,10 @@ extern \"C\" {
                 .quantization
                 .filter(|q| q.scale.is_finite() && q.zero_point.is_finite())
             {
-                let _ = writeln!(out, "/* value = (element - zero point) * scale */");
+                let _ = writeln!(
+                    out,
+                    "/* value = (element - zero point) * scale; element = floor(value / scale) + zero point, clipped to the type */"
+                );
                 let _ = writeln!(out, "#define MODEL_{upper}_SCALE {:e}", q.scale);
                 let _ = writeln!(out, "#define MODEL_{upper}_ZERO_POINT {:e}", q.zero_point);
             }

@@ -133,6 +133,13 @@ fn warn_of_outputs(arguments: &Arguments, front: &Front, found: &Comparison) {
             output.name
         ));
     }
+    for output in found.outputs.iter().filter(|output| output.is_constant) {
+        terminal::complain(&format!(
+            "{}: warning: output `{}` has one number in all places, where the network has several: nothing is left of what it computes\n",
+            arguments.network.display(),
+            output.name
+        ));
+    }
     let errors = found.outputs.iter();
     let errors = errors.filter_map(|output| Some((output, output.relative_error?)));
     let Some((output, error)) = errors.max_by(|(_, one), (_, other)| one.total_cmp(other)) else {
