@@ -98,8 +98,12 @@ impl Trace {
             bytes
         };
         let file = serde_json::from_slice(text);
-        let file: File =
-            file.map_err(|error| format!("expected a chrome trace in JSON: {error}"))?;
+        let file: File = file.map_err(|error: serde_json::Error| {
+            if error.is_data() {
+                return "expected a chrome trace in JSON: a list of events, or an object with `traceEvents`".to_owned();
+            }
+            format!("expected a chrome trace in JSON: {error}")
+        })?;
         let (events, total) = match file {
             File::Object { events, statistics } => (events, statistics.and_then(|s| s.total)),
             File::List(events) => (events, None),
