@@ -38,7 +38,10 @@ impl Run<'_, '_> {
                 paint.dim(format!("{}{again}", row.carries.meaning()))
             );
         }
-        if let Some((memory, live, size)) = roomy(self.program, self.timeline, &rows) {
+        // To follow what memories hold takes longer than to time the program, so only who asks for reasons waits for it.
+        if self.ranking.is_some()
+            && let Some((memory, live, size)) = roomy(self.program, self.timeline, &rows)
+        {
             let _ = writeln!(
                 out,
                 "  {}",
