@@ -254,7 +254,9 @@ fn few_trees_are_told() {
         &output,
     ];
     let (code, _, err) = run(&[&given[..], &["--seconds", "0"]].concat());
-    assert!(code == 0 && err.contains("evaluated for 6 layers"), "{err}");
+    // On a busy computer, that is the reason that is given.
+    let is_told = err.contains("evaluated for 6 layers") || err.contains("the computer is busy");
+    assert!(code == 0 && is_told, "{err}");
     let (code, _, err) = run(&[&given[..], &["--trees", "3"]].concat());
     assert!(code == 0 && !err.contains("evaluated for"), "{err}");
 }
