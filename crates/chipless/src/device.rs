@@ -39,7 +39,7 @@ struct Described {
 /// The machine of this name, or of this machine file. The error says what was expected.
 fn machine(name: &str, path: &str, options: &Options) -> Result<Described, String> {
     let (text, file) = match built_in(name) {
-        Some(text) => (text.to_owned(), None),
+        Some((.., text)) => (text.to_owned(), None),
         None if options.exists(path) => {
             let input = options.open(path).map_err(|failure| failure.message)?;
             let text = input.text().map_err(|failure| failure.message)?.to_owned();

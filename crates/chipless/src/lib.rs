@@ -77,7 +77,8 @@ pub use file::{
 };
 pub use kept::{KeptDocument, KeptProgram, KeptSession, Ran};
 pub use machine::{
-    Better, Completed, Figure, Leniency, OF_MESHES, built_in, completed, figures, nearest, unknown,
+    Better, BuiltIn, Completed, Figure, Leniency, OF_MESHES, built_in, built_in_machines,
+    completed, figures, nearest, unknown,
 };
 pub use options::{Bytes, COMMON, Data, Files, Input, OptionKind, OptionSpec, Options};
 pub use policy::{Policy, rule};

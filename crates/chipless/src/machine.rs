@@ -314,28 +314,28 @@ fn of_mesh(machine: &toml::Table, key: &str, given: &str) -> Option<(&'static st
     Some((own, scaled))
 }
 
-/// The machine file that comes with Chipless under this name, or that calls its machine so.
-pub fn built_in(name: &str) -> Option<&'static str> {
-    let machines = TARGETS.iter().flat_map(|target| target.machines());
-    let is_own = |(known, _): &&(&str, &str)| known.eq_ignore_ascii_case(name);
-    let is_called = |(_, text): &&(&str, &str)| self::name(text).eq_ignore_ascii_case(name);
-    let found = machines.clone().find(is_own);
-    found
-        .or_else(|| {
-            machines
-                .clone()
-                .find(is_called)
-                .filter(|_| !name.is_empty())
-        })
-        .map(|(_, text)| *text)
+/// A machine that comes with Chipless: its target, its name, and its file.
+pub type BuiltIn = (&'static str, &'static str, &'static str);
+
+/// The machines that come with Chipless; the first of each target is that of a file that names none.
+pub fn built_in_machines() -> impl Iterator<Item = BuiltIn> {
+    TARGETS.iter().flat_map(|target| {
+        let machines = target.machines().iter();
+        machines.map(|(name, text)| (target.name(), *name, *text))
+    })
+}
+
+/// The machine that comes with Chipless under this name, or whose file calls it so.
+pub fn built_in(asked: &str) -> Option<BuiltIn> {
+    let is = |name: &str| !name.is_empty() && name.eq_ignore_ascii_case(asked);
+    built_in_machines()
+        .find(|(_, known, _)| is(known))
+        .or_else(|| built_in_machines().find(|(.., text)| is(name(text))))
 }
 
 /// Names of the machines that come with Chipless.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    TARGETS
-        .iter()
-        .flat_map(|target| target.machines())
-        .map(|(name, _)| *name)
+    built_in_machines().map(|(_, name, _)| name)
 }
 
 /// The name that a machine file gives its machine; empty where it gives none.

@@ -273,7 +273,7 @@ impl Options {
             self.limit(&value)?;
         }
         if name == MACHINE {
-            self.machine = machine::built_in(&value).map(|own| Named {
+            self.machine = machine::built_in(&value).map(|(.., own)| Named {
                 given: value.clone(),
                 name: machine::name(own).to_owned(),
                 own,

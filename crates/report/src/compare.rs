@@ -227,11 +227,15 @@ impl Comparison {
             first += count as u64;
         }
         let worst_slice = slices.worst(usual);
-        let wrong = worst_slice.as_ref().filter(|slice| slice.is_wrong());
-        let wrong = wrong.map_or(0.0, |slice| slice.relative_error);
+        // What is compared exactly, or by steps, is judged element by element.
+        let is_wrong = |slice: &SliceError| {
+            let relative = tolerance.relative;
+            slice.is_wrong() && relative > 0.0 && slice.relative_error > relative
+        };
+        let has_wrong_slice = worst_slice.as_ref().is_some_and(is_wrong);
         let comparison = Comparison {
             output: port.name.clone(),
-            agrees: beyond == 0 && !(tolerance.relative > 0.0 && wrong > tolerance.relative),
+            agrees: beyond == 0 && !has_wrong_slice,
             tolerance: *tolerance,
             beyond,
             max_abs,

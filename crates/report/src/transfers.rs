@@ -161,10 +161,10 @@ pub fn repeated(program: &Program<'_>, tasks: impl Iterator<Item = TaskId>) -> F
 }
 
 /// Activations that leave the chip are a matter of its room where memories there are fuller than this.
-const FULL: f64 = 0.75;
+const NEARLY_FULL: f64 = 0.75;
 
 /// A part of a run that is worth a look at what memories hold.
-const MUCH: f64 = 0.1;
+const NOTABLE: f64 = 0.1;
 
 /// An on-chip memory with room to spare, though a tenth of a run goes into activations that leave the chip and come back: the fullest
 /// of them, with the most bytes that are live in it at a time, and its size.
@@ -176,7 +176,7 @@ pub(crate) fn roomy<'p>(
     let carried = |row: &&Transfers| matches!(row.carries, Carries::Spill | Carries::Reload);
     let round_trips = transfers.iter().filter(carried);
     let took: f64 = round_trips.map(|row| row.critical_ns).sum();
-    if took < MUCH * timeline.end.ns() {
+    if took < NOTABLE * timeline.end.ns() {
         return None;
     }
     let peaks = lives(program, timeline).peaks();
@@ -186,7 +186,7 @@ pub(crate) fn roomy<'p>(
         .map(|(id, memory)| (&*memory.name, peaks[id], memory.size));
     let part = |(_, peak, size): &(&str, u64, u64)| *peak as f64 / *size as f64;
     let fullest = held.max_by(|a, b| part(a).total_cmp(&part(b)));
-    fullest.filter(|memory| part(memory) < FULL)
+    fullest.filter(|memory| part(memory) < NEARLY_FULL)
 }
 
 /// The transfers of a run by what they carry, those with the most time on the critical path first; empty where there are none.

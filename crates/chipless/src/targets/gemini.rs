@@ -1,5 +1,7 @@
 //! Schedules of the Gemini family, assembly of their cores, and traces.
 
+mod advice;
+
 use crate::capability::{Capabilities, Capability, Converts, Draws, ListsAssembly};
 use crate::failure::Failure;
 use crate::foreign;
@@ -15,9 +17,6 @@ use chipless_sim::{Timeline, TimingOnly};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-
-/// Images that mostly share weights well.
-const BATCH: u64 = 4;
 
 /// The target.
 pub(super) struct Gemini;
@@ -446,61 +445,13 @@ impl Document for Opened<'_> {
     }
 
     fn faster(&self, limit: Option<(&str, f64)>) -> Option<String> {
-        let schedule = &self.document.schedule;
-        let tensors = schedule.workloads().flat_map(|(_, w)| &w.buffer);
-        let is_wide = tensors
-            .filter_map(|tensor| tensor.bitwidth)
-            .any(|bits| bits > 8);
         let by = self.options.timed_by(self.machine_of_dialect().0).ok();
         let machine = by.and_then(|by| by.file);
-        let part = limit.and_then(|(figure, _)| figure.split('.').next());
-        let dram = limit.map_or_else(String::new, |(_, gain)| {
-            format!("DRAM's bandwidth bounds it ({gain:.2} times as fast with twice of it). ")
-        });
-        let as_it_is = if is_wide {
-            "--precision fp16"
-        } else {
-            "--precision int8 --calibrate DATA"
-        };
-        let images = schedule.batch();
-        let batch = if images < BATCH {
-            format!("A batch loads each weight once for several images (--batch {BATCH}). ")
-        } else {
-            format!(
-                "A batch of {images} shares each weight already; of a larger one, more results may leave the cores than its weights save: try a smaller and a larger --batch. "
-            )
-        };
-        let (what, options) = match part {
-            Some("dram") => (
-                if is_wide {
-                    format!(
-                        "{dram}{batch}int8 (--precision int8 --calibrate DATA) has half the bytes, but for padding and parameters, if it supports every operator of the network"
-                    )
-                } else {
-                    format!("{dram}{batch}Schedule with the options of this schedule, such as --calibrate")
-                },
-                format!("{as_it_is} --batch {}", images.max(BATCH)),
-            ),
-            Some("noc") => (
-                format!(
-                    "Of the machine's parameters, the links between cores help most. {}A longer search may find somewhat shorter ways",
-                    self.slow_links().unwrap_or_default()
-                ),
-                format!("{as_it_is} --objective delay --seconds 60"),
-            ),
-            None => (
-                "No parameter of the machine alone makes it much faster. A longer search may".to_owned(),
-                format!("{as_it_is} --objective delay --seconds 60"),
-            ),
-            Some(_) => (
-                "Of the machine's parameters, the cores help most. A longer search may share the work better".to_owned(),
-                format!("{as_it_is} --objective delay --seconds 60"),
-            ),
-        };
-        Some(format!(
-            "{what}: `chipless schedule NET.onnx --machine {} {options} -o s.json --network-out net.json --weights-out weights`. The table above times this schedule as it is. \
-             One that is made for the other machine may gain more: `chipless tune` schedules a network on several.",
-            machine.as_deref().unwrap_or("mesh.json")
+        Some(advice::faster(
+            &self.document.schedule,
+            limit,
+            machine.as_deref().unwrap_or("mesh.json"),
+            || self.slow_links(),
         ))
     }
 

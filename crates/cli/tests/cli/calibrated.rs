@@ -196,4 +196,10 @@ fn a_run_is_compared_with_its_model() {
     assert!(code == 2 && err.contains("half.onnx"), "{err}");
     let (code, _, err) = compared(NETWORK, &["--timing-only"]);
     assert!(code == 2 && err.contains("a run with data"), "{err}");
+    // The batch is the program's, whatever the model was exported for.
+    let two = ["--precision", "fp16", "--batch", "2"];
+    let (code, _, err) = self::schedule(directory.path(), &[&two, &beside[..]].concat());
+    assert_eq!(code, 0, "{err}");
+    let (code, out, err) = compared(NETWORK, &["--tolerance", "1%"]);
+    assert_eq!(code, 0, "{out}{err}");
 }

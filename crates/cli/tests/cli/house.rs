@@ -97,6 +97,10 @@ fn machines_are_told_and_changed_without_a_file() {
             }
         }
         assert!(moved > 0, "{target}: no figure changes the time");
+        // The name that a run prints is taken.
+        let by = json_of(&["run", &file, "--timing-only", "--json"]);
+        let name = by["timed_by"]["name"].as_str().expect("a name");
+        assert_eq!(json_of(&["machine", name, "--json"])["target"], *target);
         let first = figures[0]["key"].as_str().expect("a key");
         let same = format!("{first}={}", figures[0]["value"]);
         assert!((latency(&["--set", &same]) - base).abs() < 1e-9, "{target}");

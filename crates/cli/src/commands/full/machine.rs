@@ -5,7 +5,8 @@ use crate::files;
 use crate::output::OutputOptions;
 use crate::terminal;
 use chipless::{
-    Completed, Figure, OF_MESHES, TARGETS, completed, figures, nearest, suggest, unknown,
+    Completed, Figure, OF_MESHES, TARGETS, built_in, built_in_machines, completed, figures,
+    nearest, suggest, unknown,
 };
 use chipless_report::{SCHEMA_VERSION, quantity, widest};
 use chipless_schedule::emit::replay_machine;
@@ -63,21 +64,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if let Some(file) = mesh::file(asked) {
         return answer(arguments, "gemini", asked, &file, &BTreeSet::new(), of_mesh);
     }
-    let known = || {
-        TARGETS.iter().flat_map(|target| {
-            let machines = target.machines().iter();
-            machines.map(|(name, text)| (target.name(), *name, *text))
-        })
-    };
-    let Some((target, name, text)) = known().find(|(target, ..)| *target == asked).or_else(|| {
-        let called = chipless::built_in(asked)?;
-        known().find(|(.., text)| *text == called)
-    }) else {
+    let Some((target, name, text)) = built_in_machines()
+        .find(|(target, ..)| *target == asked)
+        .or_else(|| built_in(asked))
+    else {
         if Path::new(asked).is_file() {
             return of_file(arguments, asked);
         }
         let names = || TARGETS.iter().map(|target| target.name());
-        let machines = known().map(|(_, machine, _)| machine);
+        let machines = built_in_machines().map(|(_, machine, _)| machine);
         let hint = suggest::hint(asked, names().chain(machines));
         let text = format!(
             "expected one of {}, one of their machines (`chipless targets` lists them), a machine file, or a mesh such as mesh4x4, found \"{asked}\"{hint}",

@@ -21,9 +21,9 @@ pub(crate) fn model_outputs(
     let shapes: import::Shapes = (inputs.iter())
         .map(|port| (port.name.clone(), extents(port)))
         .collect();
-    // The program says how large open dimensions are.
-    let front = import::read(&bytes, &import::Shapes::new(), &beside)
-        .or_else(|_| import::read(&bytes, &shapes, &beside))
+    // The program says how large open dimensions are, and its batch; where its inputs have other names, the model has to say it.
+    let front = import::read(&bytes, &shapes, &beside)
+        .or_else(|_| import::read(&bytes, &import::Shapes::new(), &beside))
         .map_err(|refused| {
             unreadable(format!(
                 "{refused}\nFrom Python, `chipless.compare` computes with ONNX Runtime what a model gives (docs/python.md)"
@@ -45,16 +45,15 @@ pub(crate) fn model_outputs(
             ))
         })?;
         let numbers = values(port).map_err(unreadable)?;
-        let expected: i64 = declared.map_or(0, |declared| declared.shape.iter().product());
-        if declared.is_some() && numbers.len() as i64 != expected {
-            let shape = declared.map(|declared| &declared.shape);
-            return Err(unreadable(format!(
-                "input \"{name}\": expected the program's shape {:?}, found {:?}",
-                port.shape,
-                shape.unwrap_or(&Vec::new())
-            )));
+        match declared.map(|declared| &declared.shape) {
+            Some(shape) if shape.iter().product::<i64>() != numbers.len() as i64 => {
+                Err(unreadable(format!(
+                    "input \"{name}\": expected the program's shape {:?}, found {shape:?}",
+                    port.shape
+                )))
+            }
+            _ => Ok(numbers),
         }
-        Ok(numbers)
     });
     let given = given.collect::<Result<Vec<_>, Failure>>()?;
     let outputs = compare::outputs(&front, &given).map_err(unreadable)?;

@@ -5,6 +5,7 @@ use crate::commands::full;
 use crate::failure::Failure;
 use crate::files::{self, Names};
 use chipless::{FailureKind, npy, suggest};
+use chipless_kernels::cast::decode_f64;
 use chipless_model::{ElementType, Grade, Kind, Port, Program, Scale, Storage, TaskId};
 use chipless_report::{Comparison, FirstNan, Reference, Searched, Tolerance};
 use chipless_sim::{Timeline, origin};
@@ -143,8 +144,10 @@ fn made_by<'p>(
 ) -> Result<Vec<(&'p Port, Vec<u8>)>, Failure> {
     let numbers = |port: &Port| {
         let bytes = chipless::output(port, storage).map_err(|failure| failure.message)?;
-        let (header, data) = npy::write_port(port, bytes)?;
-        npy::reals(&[&header, &*data].concat()).map(|(_, numbers)| numbers)
+        let mut numbers = vec![0.0; port.shape.iter().product::<u64>() as usize];
+        let decoded = decode_f64(port.element, bytes, &mut numbers);
+        decoded.map_err(|error| error.to_string())?;
+        Ok(numbers)
     };
     let made = full::model_outputs(path, &program.interface.inputs, &numbers)?;
     let ports = &program.interface.outputs;

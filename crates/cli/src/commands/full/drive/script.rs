@@ -112,7 +112,7 @@ impl Reader<'_> {
     /// A step that stands on a line of its own, as a script has it or in words: `write B=1,2,3 C`, `read`, `reset`. The number is that of
     /// the line where there are several.
     pub(super) fn line(&self, line: &str, number: Option<usize>) -> Result<Step, Failure> {
-        let words = line.trim();
+        let words = unquoted(line);
         match words
             .strip_prefix("write ")
             .map(str::trim_start)
@@ -120,7 +120,7 @@ impl Reader<'_> {
         {
             // What the words stand for has columns of its own.
             Some(vectors) => self.object(&written(vectors), number, false),
-            None if matches!(words.trim_matches('"'), "read" | "reset")
+            None if matches!(words, "read" | "reset")
                 || words.starts_with('{')
                 || words.contains(':') =>
             {
@@ -474,11 +474,20 @@ fn not_a_step(words: &str) -> String {
     }
 }
 
+/// A line without spaces around it; of one that is a JSON string, what it says.
+fn unquoted(line: &str) -> &str {
+    let line = line.trim();
+    let said = line
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    said.unwrap_or(line)
+}
+
 /// Whether a line is words, and so a step or meant as one.
 fn is_words(line: &str) -> bool {
-    let first = line.split_whitespace().next().unwrap_or_default();
+    let first = unquoted(line).split_whitespace().next();
     matches!(
-        first.trim_matches('"'),
+        first.unwrap_or_default(),
         "read" | "reset" | "write" | "next" | "help" | "quit"
     )
 }
