@@ -5,7 +5,7 @@
 //! second compared with the same image alone.
 
 use crate::compare;
-use crate::front::Front;
+use crate::front::{Declared, Front};
 use crate::import::{self, Shapes};
 use crate::onnx::{self, Beside, Refused, proto};
 
@@ -28,7 +28,14 @@ pub(crate) fn read(
     (shapes, images): (&Shapes, i64),
     beside: Beside<'_>,
 ) -> Result<Several, Refused> {
-    let one = import::read(bytes, &of_one(bytes, shapes, images), beside)?;
+    let Ok(one) = import::read(bytes, &of_one(bytes, shapes, images), beside) else {
+        // Where the model takes no single one, its first axis counts steps or rows, which it needs together.
+        return Ok(Several {
+            front: import::read(bytes, shapes, beside)?,
+            batch: 1,
+            repeated: None,
+        });
+    };
     let why = match shared(bytes, &one, beside) {
         Ok(()) => {
             return Ok(Several {
@@ -103,19 +110,20 @@ fn of_images(mut one: Front, images: i64) -> Front {
 }
 
 /// Whether each layer can take all images; if not, why. Where one image changes the result of another, the model wants it so, and nothing
-/// is said.
+/// is said: the first axis may as well count steps.
 fn shared(bytes: &[u8], one: &Front, beside: Beside<'_>) -> Result<(), Option<String>> {
     let inputs = one
         .inputs
         .iter()
         .filter_map(|input| input.declared.as_ref());
-    let of_one = |shape: &[i64]| shape.len() > 1 && shape[0] == 1;
-    if let Some(input) = inputs.clone().find(|input| !of_one(&input.shape)) {
-        return Err(Some(format!(
-            "the input `{}` of the shape {:?} has no first axis that counts images",
-            input.name, input.shape
-        )));
-    }
+    let counts = |shape: &[i64]| shape.len() > 1 && shape[0] == 1;
+    let lacks_axis = |side: &str, name: &str, shape: &[i64]| {
+        format!("the {side} `{name}` of the shape {shape:?} has no first axis that counts images")
+    };
+    let lacking = inputs
+        .clone()
+        .find(|input| !counts(&input.shape))
+        .map(|input| lacks_axis("input", &input.name, &input.shape));
     let (graph, _) = onnx::decoded(bytes).map_err(|refused| Some(refused.to_string()))?;
     // A model for one image, or one that fails with two, says nothing else of several than to compute each alone.
     let two = if leaves_open(&graph) {
@@ -124,44 +132,55 @@ fn shared(bytes: &[u8], one: &Front, beside: Beside<'_>) -> Result<(), Option<St
         None
     };
     let Some(two) = two else {
-        return match one
+        let output = one
             .declared
             .iter()
-            .find(|output| output.shape.first() != Some(&1))
-        {
-            None => Ok(()),
-            Some(output) => Err(Some(format!(
-                "the output `{}` of the shape {:?} has no first axis that counts images",
-                output.name, output.shape
-            ))),
-        };
+            .find(|output| output.shape.first() != Some(&1));
+        let output = output.map(|output| lacks_axis("output", &output.name, &output.shape));
+        return lacking.or(output).map_or(Ok(()), |why| Err(Some(why)));
     };
-    for (of_one, of_two) in one.declared.iter().zip(&two.declared) {
-        let doubled = match &of_one.shape[..] {
-            [first, rest @ ..] => [&[first * 2], rest].concat(),
-            [] => Vec::new(),
-        };
-        if doubled.is_empty() || doubled != of_two.shape {
-            return Err(Some(format!(
-                "the output `{}` has the shape {:?} for one image and {:?} for two: images do not follow each other in it",
-                of_one.name, of_one.shape, of_two.shape
-            )));
+    let follows = |(of_one, of_two): &(&Declared, &Declared)| match &of_one.shape[..] {
+        [first, rest @ ..] => [&[first * 2], rest].concat() == of_two.shape,
+        [] => false,
+    };
+    // A model that drops axes of one has no axis of images for one image.
+    let doubles = |pair: &(&Declared, &Declared)| {
+        follows(pair) || [&[2], &pair.0.shape[..]].concat() == pair.1.shape
+    };
+    let outputs = || one.declared.iter().zip(&two.declared);
+    if outputs().any(|pair| doubles(&pair)) {
+        let random = compare::random(&two, 1)?;
+        let second: Vec<Vec<f64>> = random
+            .iter()
+            .zip(inputs)
+            .map(|(all, input)| {
+                let first = if counts(&input.shape) {
+                    all.len() / 2
+                } else {
+                    0
+                };
+                all[first..].to_vec()
+            })
+            .collect();
+        let both = compare::outputs(&two, &random)?;
+        let alone = compare::outputs(one, &second)?;
+        for (pair, (both, alone)) in outputs().zip(both.iter().zip(&alone)) {
+            if !doubles(&pair) {
+                continue;
+            }
+            let difference = compare::difference(&pair.0.name, &both[both.len() / 2..], alone);
+            if difference.relative_error.is_none_or(|error| error > SAME) {
+                return Err(None);
+            }
         }
     }
-    let random = compare::random(&two, 1)?;
-    let second: Vec<Vec<f64>> = random
-        .iter()
-        .map(|all| all[all.len() / 2..].to_vec())
-        .collect();
-    let both = compare::outputs(&two, &random)?;
-    let alone = compare::outputs(one, &second)?;
-    for ((both, alone), declared) in both.iter().zip(&alone).zip(&one.declared) {
-        let difference = compare::difference(&declared.name, &both[both.len() / 2..], alone);
-        if difference.relative_error.is_none_or(|error| error > SAME) {
-            return Err(None);
-        }
-    }
-    Ok(())
+    let apart = outputs().find(|pair| !follows(pair)).map(|(of_one, of_two)| {
+        format!(
+            "the output `{}` has the shape {:?} for one image and {:?} for two: images do not follow each other in it",
+            of_one.name, of_one.shape, of_two.shape
+        )
+    });
+    lacking.or(apart).map_or(Ok(()), |why| Err(Some(why)))
 }
 
 /// Whether the file leaves the first dimension of an input open.

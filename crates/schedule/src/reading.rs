@@ -139,7 +139,7 @@ impl Reading {
             Err(refused) if self.precision.is_none() => refused,
             Err(Refused(mut lines)) => {
                 if self.in_half(bytes, beside).is_ok() {
-                    lines.push("--precision fp16 takes the whole network; for int8, cut out the part before that node (onnx.utils.extract_model)".to_owned());
+                    lines.push("--precision fp16 takes the whole network; int8 may take a part of it that you cut out (onnx.utils.extract_model)".to_owned());
                 }
                 return Err(Refused(lines));
             }

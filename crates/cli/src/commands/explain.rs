@@ -13,7 +13,7 @@ use clap::Args;
 pub(crate) struct Arguments {
     /// Code of the finding. Default: list all codes.
     ///
-    /// It stands in brackets behind `error` or `warning`.
+    /// It stands in brackets behind `error`, `warning` or `note`.
     code: Option<String>,
     /// Print all codes as one Markdown page.
     #[arg(long, conflicts_with_all = ["code", "format", "json"])]

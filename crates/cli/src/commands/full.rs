@@ -31,7 +31,7 @@ mod yields;
 pub(crate) use chipless_lsp::check;
 pub(crate) use fix::fix;
 pub(crate) use mesh::take_mesh;
-pub(crate) use model::model_outputs;
+pub(crate) use model::{left_out_of, model_outputs};
 pub(crate) use network::network;
 pub(crate) use pack::program;
 pub(crate) use resources::resources;

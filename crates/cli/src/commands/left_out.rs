@@ -51,10 +51,15 @@ pub(crate) fn network(_: &str, _: &[u8]) -> Option<String> {
 /// Models are computed by what schedules them.
 pub(crate) fn model_outputs(
     _: &Path,
-    _: &[Port],
+    _: (&str, &[Port]),
     _: &dyn Fn(&Port) -> Result<Vec<f64>, String>,
 ) -> Result<Vec<ModelOutput>, Failure> {
     Err(left_out("--compare MODEL.onnx"))
+}
+
+/// Nothing is compared with a model.
+pub(crate) fn left_out_of(_: &Path, _: &str) -> Option<&'static str> {
+    None
 }
 
 /// There are no meshes: a machine is a machine file of its target.

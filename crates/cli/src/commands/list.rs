@@ -334,7 +334,10 @@ pub(super) fn numbered(
 }
 
 /// The queue of a name, or those that a pattern fits, with or without what stands before a dot.
-fn queues_like(program: &Program<'_>, name: &str) -> Result<Vec<QueueId>, glob::PatternError> {
+pub(super) fn queues_like(
+    program: &Program<'_>,
+    name: &str,
+) -> Result<Vec<QueueId>, glob::PatternError> {
     if let Some(queue) = program.queue_named(name) {
         return Ok(vec![queue]);
     }

@@ -1,7 +1,7 @@
 //! A program timed again with other figures of the machine.
 
 use super::Opened;
-use super::list::{begins, numbered};
+use super::list::{begins, numbered, queues_like};
 use crate::failure::Failure;
 use chipless::{Options, suggest};
 use chipless_model::{Program, Span, Task, TaskId, Time};
@@ -89,7 +89,7 @@ const LAYER: &str = "layer:";
 const KIND: &str = "kind:";
 
 /// The tasks of a layer, with the transfers that data flow gives to it; or those of an operation, as lists name it, or the transfers that carry
-/// one thing: kinds of tasks. `*` stands for any characters of a layer or an operation, `?` for one. Or `queue[n]` and `queue[a..b]`, with `*` in the queue's name. `can_name`: the user
+/// one thing: kinds of tasks. `*` stands for any characters of a layer or an operation, `?` for one. Or `queue`, `queue[n]` and `queue[a..b]`, with `*` in the queue's name. `can_name`: the user
 /// can give the tasks of such programs names.
 fn named(program: &Program<'_>, name: &str, can_name: bool) -> Result<Vec<TaskId>, Failure> {
     let attribution = Attribution::of(program, &time(program).timeline);
@@ -152,6 +152,10 @@ fn named(program: &Program<'_>, name: &str, can_name: bool) -> Result<Vec<TaskId
                     || carries(task).is_some_and(|of| pattern.matches(of)))
         };
         meant = tasks(&|task| is_layer(task) || is_kind(task));
+    }
+    if meant.is_empty() && is_layer && is_kind {
+        let queues = queues_like(program, name).unwrap_or_default();
+        meant = tasks(&|task| queues.contains(&program.tasks[task].queue));
     }
     if meant.is_empty() {
         return Err(Failure::misuse(
@@ -227,7 +231,7 @@ pub(super) struct Changes {
     /// Re-run with one change of the machine or the program.
     ///
     /// A machine parameter with a value or a factor, such as `clock.dpu=2x`; `without=NAME`: a layer, or a kind of task such as `spill`, that takes
-    /// no time (`*` stands for any characters; `layer:NAME` and `kind:NAME` tell apart what has one name), or tasks as `list` names them, such as `dpu0[2]` and `shave*[2..5]`; npu: `tiles=N` and `precision=int8`, as if the compiler had been asked for that. Repeatable: each is
+    /// no time (`*` stands for any characters; `layer:NAME` and `kind:NAME` tell apart what has one name), or tasks as `list` names them, such as `dpu0[2]`, `shave*[2..5]` and `shave*`; npu: `tiles=N` and `precision=int8`, as if the compiler had been asked for that. Repeatable: each is
     /// timed by itself, on top of those of --set. Commas join changes that are timed together: `tiles=6,without=swish`.
     #[arg(long, value_name = "KEY=VALUE")]
     what_if: Vec<String>,

@@ -305,7 +305,8 @@ impl<'r> Run<'r, '_> {
                 .map(|used| format!(" (use {})", program.configurations[used].number));
             let used = used.unwrap_or_default();
             let detail = match (w.times, units(program, w.queues[0])) {
-                (0 | 1, _) => used,
+                (0 | 1, 1) => used,
+                (0 | 1, units) => format!("{used}  one of {units} units, {}", w.longest),
                 (times, 1) => format!("  {times} times, longest {}{used}", w.longest),
                 (times, units) => format!(
                     "  {times} waits of {units} units, longest {}{used}",

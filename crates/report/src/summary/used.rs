@@ -4,7 +4,8 @@ use super::{Run, tasks_of_queues, utilization};
 use crate::bars::{bar, cut, widest};
 use crate::lanes::{joint, pieces};
 use crate::style::{Paint, bytes, count, rate};
-use chipless_model::Time;
+use chipless_model::{Program, QueueId, Time};
+use chipless_sim::{State, Timeline};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
@@ -26,6 +27,8 @@ struct Used<'r> {
     tasks: usize,
     /// Servers or capacity: only what has the same is of a kind.
     size: u64,
+    /// Whether its units never work at once.
+    takes_turns: bool,
 }
 
 /// One of them, or all of a kind.
@@ -50,6 +53,7 @@ impl Run<'_, '_> {
             amount: busy[id].0 / u64::from(queue.servers.max(1)),
             tasks: tasks[id.index()],
             size: u64::from(queue.servers),
+            takes_turns: queue.servers > 1 && take_turns(program, timeline, id),
         });
         let _ = writeln!(
             out,
@@ -60,6 +64,9 @@ impl Run<'_, '_> {
         let rest = |line: &Line<'_>| {
             let units = match line.0[0].size {
                 0 | 1 => String::new(),
+                units if line.0.iter().all(|queue| queue.takes_turns) => {
+                    format!(", mean of {units} units that take turns")
+                }
                 units => format!(", mean of {units} units"),
             };
             let time = Time(line.amount()).to_string();
@@ -82,6 +89,7 @@ impl Run<'_, '_> {
             amount: carried,
             tasks: 0,
             size: resource.capacity.to_bits(),
+            takes_turns: false,
         });
         let (title, note) = (
             paint.strong("carried"),
@@ -100,6 +108,17 @@ impl Run<'_, '_> {
         };
         lines_text(out, paint, width, &folded(resources), rest);
     }
+}
+
+/// Whether no two tasks of a queue with several units run at once.
+fn take_turns(program: &Program<'_>, timeline: &Timeline, queue: QueueId) -> bool {
+    let records = timeline.tasks.iter_enumerated();
+    let mut runs: Vec<(Time, Time)> = records
+        .filter(|(task, record)| program.tasks[*task].queue == queue && record.state == State::Done)
+        .map(|(_, record)| (record.start, record.end))
+        .collect();
+    runs.sort_unstable();
+    runs.len() > 1 && runs.windows(2).all(|pair| pair[0].1 <= pair[1].0)
 }
 
 impl Line<'_> {

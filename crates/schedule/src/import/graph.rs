@@ -10,7 +10,7 @@ use super::{Reader, Shapes};
 use crate::front::{Declared, Front, Input, Layout, Source};
 use crate::network::Network;
 use crate::onnx::constant::{self, Beside, Externals};
-use crate::onnx::{Refused, port_names, proto};
+use crate::onnx::{self, Refused, port_names, proto};
 use std::collections::{HashMap, HashSet};
 
 /// Nodes that are walked through, at most.
@@ -182,20 +182,25 @@ impl<'g> Reader<'g> {
                     }
                 }
                 if !open.is_empty() {
-                    let example: Vec<String> = shape
+                    let mut extents: Vec<String> = shape
                         .iter()
-                        .map(|extent| {
-                            if *extent == 0 {
-                                "N".to_owned()
-                            } else {
-                                extent.to_string()
-                            }
+                        .map(|extent| match extent {
+                            0 => "N".to_owned(),
+                            extent => extent.to_string(),
                         })
                         .collect();
+                    let first = dims[0].dim_param.as_deref().unwrap_or_default();
+                    let mut numbers = "a number for each N";
+                    if given.is_none() && dims[0].dim_value.is_none() && !onnx::counts_images(first)
+                    {
+                        "M".clone_into(&mut extents[0]);
+                        open.insert(0, first.to_owned());
+                        numbers = onnx::NUMBERS;
+                    }
                     return Err(format!(
-                        "the input `{name}` has open dimensions ({}); give its shape, as in --shape {name}={} with a number for each N",
+                        "the input `{name}` has open dimensions ({}); give its shape, as in --shape {name}={} with {numbers}",
                         open.join(", "),
-                        example.join(",")
+                        extents.join(",")
                     ));
                 }
             }

@@ -19,6 +19,8 @@ struct Direction {
     weight: Value,
     /// What is added with the state.
     bias: Value,
+    /// What the cells of an LSTM add to the gates: 3 times the state, for the input, output and forget gate.
+    peepholes: Option<Value>,
     reverse: bool,
     activations: Vec<String>,
 }
@@ -49,9 +51,6 @@ impl Reader<'_> {
         if node.attribute("clip").is_some() || node.int("input_forget", 0) != 0 {
             return Err("`clip` and `input_forget` are not supported".to_owned());
         }
-        if node.optional(7).is_some() {
-            return Err("peepholes are not supported".to_owned());
-        }
         let direction = node.text("direction").unwrap_or("forward");
         let zeros = |shape: &[i64]| {
             let count = shape.iter().product::<i64>() as usize;
@@ -78,6 +77,7 @@ impl Reader<'_> {
                 given,
                 weight: r.at(0, d)?.transposed(&[1, 0])?,
                 bias: bias.sliced(0, gates, gates, 1)?,
+                peepholes: node.optional(7).map(|all| all.at(0, d)).transpose()?,
                 reverse: direction == "reverse" || d == 1,
                 activations: texts
                     .iter()
@@ -133,7 +133,7 @@ impl Reader<'_> {
             .iter()
             .zip(&of.activations)
             .all(|(a, b)| a == b);
-        if node.kind == "LSTM" && usual {
+        if node.kind == "LSTM" && usual && of.peepholes.is_none() {
             return self.lstm_by_cells(of, [h, c], [steps, images, size]);
         }
         for step in 0..steps {
@@ -260,16 +260,29 @@ impl Reader<'_> {
     ) -> Result<(Value, Value), String> {
         let sum = self.binary("Add", given, state)?;
         let gate = |number: i64| sum.sliced(1, number * size, size, 1);
-        let (i, o, f, new) = (gate(0)?, gate(1)?, gate(2)?, gate(3)?);
+        let (mut i, mut o, mut f, new) = (gate(0)?, gate(1)?, gate(2)?, gate(3)?);
+        if let Some(peepholes) = &of.peepholes {
+            i = self.peeped(&i, c, &peepholes.sliced(0, 0, size, 1)?)?;
+            f = self.peeped(&f, c, &peepholes.sliced(0, 2 * size, size, 1)?)?;
+        }
         let i = self.activated(&of.activations, 0, "Sigmoid", &i)?;
         let f = self.activated(&of.activations, 0, "Sigmoid", &f)?;
-        let o = self.activated(&of.activations, 0, "Sigmoid", &o)?;
         let new = self.activated(&of.activations, 1, "Tanh", &new)?;
         let kept = self.binary("Mul", &f, c)?;
         let added = self.binary("Mul", &i, &new)?;
         let c = self.binary("Add", &kept, &added)?;
+        if let Some(peepholes) = &of.peepholes {
+            o = self.peeped(&o, &c, &peepholes.sliced(0, size, size, 1)?)?;
+        }
+        let o = self.activated(&of.activations, 0, "Sigmoid", &o)?;
         let shown = self.activated(&of.activations, 2, "Tanh", &c)?;
         Ok((self.binary("Mul", &o, &shown)?, c))
+    }
+
+    /// A gate that sees the cells, each through a weight of its own.
+    fn peeped(&mut self, gate: &Value, c: &Value, weights: &Value) -> Result<Value, String> {
+        let seen = self.binary("Mul", c, weights)?;
+        self.binary("Add", gate, &seen)
     }
 
     fn gru(

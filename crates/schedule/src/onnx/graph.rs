@@ -180,8 +180,7 @@ impl<'g> Reader<'g> {
         let images = shape.dim.first().and_then(|dim| dim.dim_value);
         if let Some(images) = images.filter(|images| *images > 1 && *images != self.batch) {
             return Err(format!(
-                "the input `{name}` has a batch of {images}, not of {}; a fixed batch other than 1 stays as it is",
-                self.batch
+                "the input `{name}` has a first dimension of {images}, which int8 takes as the batch: pass --batch {images} if it counts images"
             ));
         }
         let mut dims = Vec::new();

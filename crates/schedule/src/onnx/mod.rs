@@ -40,11 +40,11 @@ impl fmt::Display for Refused {
                 .take(SHOWN)
                 .cloned()
                 .collect::<Vec<_>>()
-                .join("\n"),
+                .join("\n  "),
         )?;
         match self.0.len().saturating_sub(SHOWN) {
             0 => Ok(()),
-            more => write!(f, "\nand {more} more; {} in all", self.0.len()),
+            more => write!(f, "\n  and {more} more; {} in all", self.0.len()),
         }
     }
 }
@@ -95,6 +95,24 @@ pub(crate) fn of_images(bytes: &[u8]) -> Vec<String> {
     let inputs = graph.input.into_iter();
     let inputs = inputs.filter(|input| first(input).is_none_or(|extent| extent <= 1));
     inputs.filter_map(|input| input.name).collect()
+}
+
+/// Whether a layer of the model is an LSTM whose gates see its cells (input `P`).
+pub fn has_peepholes(bytes: &[u8]) -> bool {
+    let sees_cells = |node: &proto::Node| {
+        node.op_type.as_deref() == Some("LSTM")
+            && node.input.get(7).is_some_and(|name| !name.is_empty())
+    };
+    decoded(bytes).is_ok_and(|(graph, _)| graph.node.iter().any(sees_cells))
+}
+
+/// What to put in an example for the letters of open dimensions, the first of which has no name that tells what it counts.
+pub const NUMBERS: &str = "numbers for M (1 if it counts images) and N";
+
+/// Whether an open first dimension of this name counts images: by its name, as exporters write it.
+pub fn counts_images(name: &str) -> bool {
+    let name = name.to_lowercase();
+    name.contains("batch") || matches!(&*name, "n" | "b" | "bs")
 }
 
 /// Gives an input its open dimensions.

@@ -118,6 +118,49 @@ fn images_that_change_each_other_stay_as_the_model_has_them() {
     near(&run_front(&network.front, 1, &input).remove(0).1, &expected);
 }
 
+/// Frames of a spectrogram are the first axis of the input. A window over them takes nothing of one frame.
+#[test]
+fn a_first_axis_of_steps_counts_no_images() {
+    let mut graph = Graph::default();
+    graph.input_of(&[0, 8]);
+    let axes = graph.integers(&[0, 1]);
+    graph.add(&Node::new("Unsqueeze", "map", &["input", &axes]));
+    let kernel = graph.floats(&[1, 1, 3, 1], &[1.0, 2.0, 4.0]);
+    graph.add(&Node::new("Conv", "output", &["map", &kernel]));
+    graph.output("output");
+    let network = read(&graph.bytes(), 1, Some(&[5, 8]));
+    assert_eq!((network.batch, network.images), (1, 1));
+    assert_eq!(network.repeated, None);
+    let input = random(&mut Rng::with_seed(3), 40);
+    let expected: Vec<f32> = (0..24)
+        .map(|at| input[at] + 2.0 * input[at + 8] + 4.0 * input[at + 16])
+        .collect();
+    near(&run_front(&network.front, 1, &input).remove(0).1, &expected);
+}
+
+/// A recurrent layer over the first axis of one input, with its state as another, whose first axis counts neither.
+#[test]
+fn steps_of_a_recurrent_layer_are_no_images() {
+    let mut rng = Rng::with_seed(5);
+    let mut graph = Graph::default();
+    graph.input_of(&[0, 4]);
+    graph.input_named("state", &[3]);
+    let (one, both) = (graph.integers(&[1]), graph.integers(&[0, 1]));
+    graph.add(&Node::new("Unsqueeze", "steps", &["input", &one]));
+    graph.add(&Node::new("Unsqueeze", "first", &["state", &both]));
+    let (w, r) = (
+        graph.random(&mut rng, &[1, 3, 4]),
+        graph.random(&mut rng, &[1, 3, 3]),
+    );
+    let rnn = Node::new("RNN", "all", &["steps", &w, &r, "", "", "first"]);
+    graph.add(&rnn.number("hidden_size", 3));
+    graph.add(&Node::new("Squeeze", "output", &["all"]));
+    graph.output("output");
+    let network = read(&graph.bytes(), 1, Some(&[6, 4]));
+    assert_eq!((network.batch, network.images), (1, 1));
+    assert_eq!(network.repeated, None);
+}
+
 /// Images that are not the first axis of an output are repeated, and it is said why. Their weights are the same, and counted once.
 #[test]
 fn layers_that_are_repeated_are_told() {

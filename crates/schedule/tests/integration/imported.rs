@@ -241,20 +241,39 @@ fn a_transposed_convolution_spreads_each_element() {
 
 #[test]
 fn an_lstm_takes_step_after_step_in_both_directions() {
+    lstm(false);
+}
+
+#[test]
+fn the_gates_of_an_lstm_with_peepholes_see_its_cells() {
+    lstm(true);
+}
+
+/// In both directions, against the formulas of the standard.
+fn lstm(has_peepholes: bool) {
     let (steps, inputs, size) = (3, 2, 2);
     let mut rng = Rng::with_seed(4);
     let x = random(&mut rng, (steps * inputs) as i64);
     let w = random(&mut rng, (2 * 4 * size * inputs) as i64);
     let r = random(&mut rng, (2 * 4 * size * size) as i64);
     let b = random(&mut rng, (2 * 8 * size) as i64);
+    let mut p = vec![0.0; 2 * 3 * size];
+    if has_peepholes {
+        p = random(&mut rng, (2 * 3 * size) as i64);
+    }
     let mut graph = Graph::default();
     graph.input_of(&[steps as i64, 1, inputs as i64]);
+    let peepholes = graph.floats(&[2, 3 * size as i64], &p);
     let given = [
         graph.floats(&[2, 4 * size as i64, inputs as i64], &w),
         graph.floats(&[2, 4 * size as i64, size as i64], &r),
         graph.floats(&[2, 8 * size as i64], &b),
     ];
-    let node = Node::new("LSTM", "node", &["input", &given[0], &given[1], &given[2]])
+    let mut all = vec!["input", &given[0], &given[1], &given[2]];
+    if has_peepholes {
+        all.extend(["", "", "", &peepholes]);
+    }
+    let node = Node::new("LSTM", "node", &all)
         .number("hidden_size", size as i64)
         .text("direction", "bidirectional");
     graph.add(&node);
@@ -276,9 +295,12 @@ fn an_lstm_takes_step_after_step_in_both_directions() {
             let sigmoid = |v: f32| 1.0 / (1.0 + (-v).exp());
             let before = h.clone();
             for i in 0..size {
-                let all = [0, 1, 2, 3].map(|number| gate(number, &before, i));
-                c[i] = sigmoid(all[2]) * c[i] + sigmoid(all[0]) * all[3].tanh();
-                h[i] = sigmoid(all[1]) * c[i].tanh();
+                let [input, output, forget, new] =
+                    [0, 1, 2, 3].map(|number| gate(number, &before, i));
+                let peephole = |number: usize| p[d * 3 * size + number * size + i];
+                let kept = sigmoid(forget + peephole(2) * c[i]) * c[i];
+                c[i] = kept + sigmoid(input + peephole(0) * c[i]) * new.tanh();
+                h[i] = sigmoid(output + peephole(1) * c[i]) * c[i].tanh();
                 expected[(at * 2 + d) * size + i] = h[i];
             }
         }

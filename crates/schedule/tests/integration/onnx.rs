@@ -163,7 +163,11 @@ impl Graph {
     }
 
     pub(crate) fn input_of(&mut self, shape: &[i64]) {
-        self.all.extend(bytes(11, &value("input", shape)));
+        self.input_named("input", shape);
+    }
+
+    pub(crate) fn input_named(&mut self, name: &str, shape: &[i64]) {
+        self.all.extend(bytes(11, &value(name, shape)));
     }
 
     pub(crate) fn output(&mut self, name: &str) {

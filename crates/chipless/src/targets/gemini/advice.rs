@@ -28,7 +28,7 @@ pub(super) fn faster(
         (Some("dram"), Some((_, gain))) => {
             let images = schedule.batch();
             let (batch, options) = if images < BATCH {
-                let what = "A batch loads each weight once for several images";
+                let what = "A batch, if the first axis of the network counts images, loads each weight once for several of them";
                 (what.to_owned(), format!("--batch {BATCH}"))
             } else {
                 let what = format!(
@@ -37,7 +37,7 @@ pub(super) fn faster(
                 (what, format!("--batch {images} --seconds 60"))
             };
             let int8 = if is_wide {
-                "If it supports every operator of the network, int8 (--precision int8 --calibrate DATA) has half the bytes, but for padding and parameters. "
+                "If it supports every operator of the network, int8 (--precision int8 --calibrate DATA) has half the bytes, but for parameters, and padding where an input has few channels. "
             } else {
                 ""
             };

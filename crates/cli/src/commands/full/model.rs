@@ -4,14 +4,14 @@ use super::schedule::beside;
 use crate::commands::run::ModelOutput;
 use crate::failure::Failure;
 use crate::files;
-use chipless_model::Port;
-use chipless_schedule::{compare, import};
+use chipless_model::{Kind, Port};
+use chipless_schedule::{compare, import, onnx};
 use std::path::Path;
 
 /// The outputs of an ONNX model in single precision. Its inputs are those of a program of the same names, or the only one of each.
 pub(crate) fn model_outputs(
     path: &Path,
-    inputs: &[Port],
+    (target, inputs): (&str, &[Port]),
     values: &dyn Fn(&Port) -> Result<Vec<f64>, String>,
 ) -> Result<Vec<ModelOutput>, Failure> {
     let unreadable = |text: String| Failure::unreadable(path.display(), text);
@@ -44,7 +44,21 @@ pub(crate) fn model_outputs(
                 names.join(", ")
             ))
         })?;
-        let numbers = values(port).map_err(unreadable)?;
+        let is_real = declared.is_some_and(|declared| declared.element.starts_with("float"));
+        // An NPU's integers are the numbers of the model as they stand; those of an int8 schedule are not.
+        let is_quantised = target == "gemini" && port.element.kind() != Kind::Float;
+        if is_real && is_quantised && port.scale.is_none() {
+            return Err(unreadable(format!(
+                "expected an input \"{name}\" of integers, as the program's ({}), whose scale the program does not say, found reals: compare with arrays of the reference instead",
+                port.element
+            )));
+        }
+        let mut numbers = values(port).map_err(unreadable)?;
+        if let Some(scale) = port.scale.filter(|_| is_real) {
+            for number in &mut numbers {
+                *number = scale.real(*number);
+            }
+        }
         match declared.map(|declared| &declared.shape) {
             Some(shape) if shape.iter().product::<i64>() != numbers.len() as i64 => {
                 Err(unreadable(format!(
@@ -64,4 +78,13 @@ pub(crate) fn model_outputs(
         numbers,
     });
     Ok(made.collect())
+}
+
+/// What a compiler leaves out of this model without a word.
+pub(crate) fn left_out_of(path: &Path, target: &str) -> Option<&'static str> {
+    let bytes = files::open(path).ok()?;
+    // Release 2026.4.1: with peepholes of 0, outputs agree (docs/compiler-fault.md).
+    (target == "npu" && onnx::has_peepholes(&bytes)).then_some(
+        "the model has LSTM layers with peepholes (input P). The compiler leaves them out, so the program computes another network; with P = 0 in the model, the rest can be compared",
+    )
 }

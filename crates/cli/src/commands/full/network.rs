@@ -62,7 +62,8 @@ fn next(path: &str, found: &Summary) -> String {
         .map(|input| {
             let shape = input.shape.iter().enumerate();
             let shape = shape.map(|(at, extent)| match (at, is_open(extent)) {
-                (0, true) => "1",
+                (0, true) if onnx::counts_images(extent) => "1",
+                (0, true) => "M",
                 (_, true) => "N",
                 (_, false) => extent,
             });
@@ -73,10 +74,12 @@ fn next(path: &str, found: &Summary) -> String {
             )
         })
         .collect();
-    let note = if shapes.is_empty() {
-        ""
-    } else {
-        "(with a number for each N) "
+    let note = match &shapes[..] {
+        [] => String::new(),
+        all if all.iter().any(|shape| shape.contains("=M,")) => {
+            format!("(with {}) ", onnx::NUMBERS)
+        }
+        _ => "(with a number for each N) ".to_owned(),
     };
     format!(
         "`chipless schedule` makes a program of it {note}for a mesh of cores:\n  chipless schedule {path} --machine mesh4x4 --precision fp16{} -o s.json --network-out net.json --weights-out w\n",

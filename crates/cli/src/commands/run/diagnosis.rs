@@ -149,7 +149,7 @@ fn made_by<'p>(
         decoded.map_err(|error| error.to_string())?;
         Ok(numbers)
     };
-    let made = full::model_outputs(path, &program.interface.inputs, &numbers)?;
+    let made = full::model_outputs(path, (program.target, &program.interface.inputs), &numbers)?;
     let ports = &program.interface.outputs;
     let alone = ports.len() == 1 && made.len() == 1;
     let mut found = Vec::new();

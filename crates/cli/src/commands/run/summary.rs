@@ -2,9 +2,11 @@
 
 use super::compared_with::{ComparedWith, compared_with};
 use super::{Outcomes, Session};
+use crate::commands::full;
 use crate::failure::{Exit, Failure};
 use crate::{files, terminal};
 use chipless_model::{Finding, Node, Time};
+use chipless_report::Comparison;
 use chipless_report::attribution::Attribution;
 use chipless_report::schedule_trace::Compared;
 use chipless_report::summary::{Budgeted, Run};
@@ -150,6 +152,13 @@ impl<'p> Session<'_, 'p> {
             self.document.faster(limit)
         });
         notes.extend(self.document.remarks(&facts));
+        let off = |compared: &[Comparison]| compared.iter().any(|output| !output.agrees);
+        if outcomes.compared.as_deref().is_some_and(off)
+            && let Some(path) = &self.arguments.compare
+            && compared_with(path) == ComparedWith::Model
+        {
+            notes.extend(full::left_out_of(path, self.program.target).map(str::to_owned));
+        }
         let budgets = self.budgets(timeline)?;
         if base == Time::ZERO && budgets.is_some() {
             notes.push(

@@ -123,11 +123,10 @@ impl Workload {
         keys
     }
 
-    /// Input channels of a convolution: of a compressed input the four that are stored, not those that the registers name.
+    /// Input channels of a convolution that its registers name; of a compressed input the four that are stored instead.
     pub(super) fn channels_read(&self) -> usize {
-        self.input
-            .taken
-            .map_or(self.geometry.channels, |taken| taken.stored)
+        let channels = self.geometry.channels.min(self.channels);
+        self.input.taken.map_or(channels, |taken| taken.stored)
     }
 
     /// Arithmetic operations, absent weights counted: a multiplication and an addition are two.

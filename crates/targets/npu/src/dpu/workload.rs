@@ -38,7 +38,7 @@ pub struct Workload {
     pub(super) lookup: Option<Lookup>,
     pub(super) output: Output,
     /// Channels of the input that it walks; the output box may have fewer.
-    channels: usize,
+    pub(super) channels: usize,
     /// The sums stay in the accumulators for the next workload of this DPU.
     pub(super) continued: bool,
     /// How the accumulator contexts are divided.

@@ -465,7 +465,7 @@ fn not_a_step(words: &str) -> String {
             "expected names behind write, as in `write x=1,2,3`, found none".to_owned()
         }
         _ if known.contains(&words) => format!(
-            "expected write, read or reset, found \"{words}\", which only works by hand and on standard input without --script"
+            "expected write, read or reset, found \"{words}\", which is for the text form alone: without --json, --lines and --script"
         ),
         _ => format!(
             "expected write, read, reset, next, help or quit, found \"{words}\"{}",

@@ -2,6 +2,7 @@
 
 use crate::dpu::registers::{HALO_OFFSET, HaloRegion, Invariant, PALETTE_OFFSET, Variant};
 use crate::dpu::{DecodeError, TileMemory, Workload};
+use crate::generation::PostStages;
 use chipless_model::Fault;
 
 /// Bytes of a tile in tests: less than a real one has, so that whole memories are compared quickly.
@@ -145,11 +146,16 @@ impl Task {
     }
 
     pub(super) fn decode(&self) -> Result<Workload, DecodeError> {
+        self.decode_with(PostStages::Separate)
+    }
+
+    /// As the DPU with these stages does.
+    pub(super) fn decode_with(&self, stages: PostStages) -> Result<Workload, DecodeError> {
         Workload::decode(
             &self.invariant_bytes(),
             &self.variant_bytes(),
             self.tile,
-            crate::generation::PostStages::Separate,
+            stages,
         )
     }
 

@@ -6,6 +6,7 @@ use super::build::{
 };
 use crate::dpu::registers::HaloRegion;
 use crate::dpu::{Operand, Region, TILE_BYTES, Workload};
+use crate::generation::PostStages;
 use crate::kernels::{Accumulators, Cmx, Descriptors, DpuTask, Knowledge};
 use chipless_model::{
     Buffer, BufferId, Builder, Dependence, Direction, Doubt, Kernel, Limits, Loop, MemoryKind,
@@ -372,6 +373,24 @@ fn a_continued_convolution_is_one_convolution() {
         fault.message,
         "the accumulators hold continued sums of another type"
     );
+}
+
+/// The newer DPU's last workload behind a lookup table names 16 channels, however many the tensor has.
+#[test]
+fn sums_of_the_newer_dpu_go_over_all_channels() {
+    let mut task = Task::new().extents([1, 1, 32], [1, 1, 16]);
+    task.variant.workload_size_z = 16;
+    let mut memory = Memory::zeroed();
+    for k in 0..16 {
+        memory.put_entry(k, [WEIGHTS, NO_MAP, ONE, 0]);
+    }
+    memory.put_halves(WEIGHTS, &[1.0; 32]);
+    memory.put_halves(INPUT, &[2.0; 32]);
+    for (stages, sum) in [(PostStages::Separate, 32.0), (PostStages::Float, 64.0)] {
+        let workload = task.decode_with(stages).expect("decodes");
+        workload.execute(&mut memory, &mut None).expect("runs");
+        assert_eq!(memory.get_halves(OUTPUT, 16), [sum; 16], "{stages:?}");
+    }
 }
 
 /// Two halves of a convolution as tasks of a program: the sums stand in a buffer, and a second run does not see those of the first.

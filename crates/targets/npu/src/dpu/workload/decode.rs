@@ -116,9 +116,18 @@ pub(super) fn geometry(
         v.workload_size_z,
     )?;
     let outputs = within("te_end_z", v.te_beg_z, u32::MAX, v.te_end_z)? + 1 - v.te_beg_z as usize;
-    // The newer DPU leaves padded channels out where it writes.
     let channels = match stages {
+        // The newer DPU leaves padded channels out where it writes.
         PostStages::Float if !operation.sums_channels() => channels.min(outputs),
+        // The last workload of a layer with a lookup table computes a pixel again with a size of 16 channels, whatever the tensor has. The
+        // pixel keeps its value only if the sum goes over all channels (release 2026.4.1).
+        PostStages::Float
+            if operation == Operation::Convolution
+                && v.workload_start_z == 0
+                && v.conv_cond == 0 =>
+        {
+            i.tensor_size_z as usize
+        }
         _ => channels,
     };
     if !operation.sums_channels() && channels != outputs {
