@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// Findings of one cause, such as the races of two queues over one buffer, are one finding: its pairs follow it, each on a line.
     #[arg(long)]
     all: bool,
-    /// Show the bytes of the descriptor or instruction of each task that a finding names.
+    /// Show the encoded bytes of each task that a finding names.
     #[arg(long, short)]
     verbose: bool,
     /// Fix the files, where a finding has one mechanical fix.

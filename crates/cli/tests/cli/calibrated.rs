@@ -202,4 +202,13 @@ fn a_run_is_compared_with_its_model() {
     assert_eq!(code, 0, "{err}");
     let (code, out, err) = compared(NETWORK, &["--tolerance", "1%"]);
     assert_eq!(code, 0, "{out}{err}");
+    // Integers of a quantised schedule are no numbers of the model.
+    let (code, _, err) = self::schedule(
+        directory.path(),
+        &[&["--precision", "int8"], &beside[..]].concat(),
+    );
+    assert_eq!(code, 0, "{err}");
+    let (code, _, err) = compared(NETWORK, &[]);
+    let said = "whose scale the program does not say, found reals";
+    assert!(code == 2 && err.contains(said), "{err}");
 }

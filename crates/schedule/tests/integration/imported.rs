@@ -7,6 +7,7 @@ use chipless_model::{Limits, Storage};
 use chipless_schedule::emit::{Written, searched};
 use chipless_schedule::front::Front;
 use chipless_schedule::import::{Shapes, read};
+use chipless_schedule::onnx::has_peepholes;
 use fastrand::Rng;
 use half::f16;
 use proptest::prelude::*;
@@ -250,7 +251,7 @@ fn the_gates_of_an_lstm_with_peepholes_see_its_cells() {
 }
 
 /// In both directions, against the formulas of the standard.
-fn lstm(has_peepholes: bool) {
+fn lstm(sees_cells: bool) {
     let (steps, inputs, size) = (3, 2, 2);
     let mut rng = Rng::with_seed(4);
     let x = random(&mut rng, (steps * inputs) as i64);
@@ -258,7 +259,7 @@ fn lstm(has_peepholes: bool) {
     let r = random(&mut rng, (2 * 4 * size * size) as i64);
     let b = random(&mut rng, (2 * 8 * size) as i64);
     let mut p = vec![0.0; 2 * 3 * size];
-    if has_peepholes {
+    if sees_cells {
         p = random(&mut rng, (2 * 3 * size) as i64);
     }
     let mut graph = Graph::default();
@@ -270,7 +271,7 @@ fn lstm(has_peepholes: bool) {
         graph.floats(&[2, 8 * size as i64], &b),
     ];
     let mut all = vec!["input", &given[0], &given[1], &given[2]];
-    if has_peepholes {
+    if sees_cells {
         all.extend(["", "", "", &peepholes]);
     }
     let node = Node::new("LSTM", "node", &all)
@@ -305,7 +306,8 @@ fn lstm(has_peepholes: bool) {
             }
         }
     }
-    let outputs = run(graph, &x);
+    let outputs = run(graph.clone(), &x);
+    assert_eq!(has_peepholes(&graph.bytes()), sees_cells);
     assert_eq!(outputs[0].0, [3, 2, 1, 2]);
     near(&outputs[0].1, &expected);
 }

@@ -203,7 +203,7 @@ fn what_is_meant_otherwise_is_refused_by_name() {
         (given, "the output `input` is an input"),
         (
             one(&[3, 2, 4, 4], Node::new("Sigmoid", "node", &["input"])),
-            "a batch of 3",
+            "a first dimension of 3, which int8 takes as the batch",
         ),
     ] {
         let text = refused(graph);

@@ -108,7 +108,7 @@ impl Node {
 }
 
 /// A graph under construction.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Graph {
     all: Vec<u8>,
     count: usize,
