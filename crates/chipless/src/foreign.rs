@@ -45,7 +45,7 @@ const MAGIC: [(&[u8], &str, &str); 16] = [
     ),
     (b"<!doctype html", "an HTML page", DOWNLOAD),
 ];
-const GRAPH: &str = "Pass the graph itself, as JSON or as torch saved it (.pt)";
+const GRAPH: &str = "It is a printout, which cannot be executed. Pass what fmot.save(graph, \"model.pt\") or graph.save_runtime_plan(\"plan.json\") wrote";
 const DOWNLOAD: &str = "Download the file again: a web server sent this page instead of it";
 
 /// An ELF file for a processor, which is a program of the host and not of an accelerator.

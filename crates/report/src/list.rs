@@ -55,13 +55,13 @@ impl<'p, 'a> Lister<'p, 'a> {
             .filter(|t| t.queue == queue)
             .count();
         let q = &self.program.queues[queue];
-        let servers = if q.servers > 1 {
-            format!(", {} servers", q.servers)
+        let units = if q.servers > 1 {
+            format!(", {} units", q.servers)
         } else {
             String::new()
         };
         format!(
-            "{}: {}{servers}\n",
+            "{}: {}{units}\n",
             self.paint.strong(&q.name),
             count(tasks, "task")
         )

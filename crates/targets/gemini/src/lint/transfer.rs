@@ -384,9 +384,6 @@ pub(super) fn check_workload(
 
 /// The dimensions along which windows move.
 const ROWS_AND_COLUMNS: [usize; 2] = [2, 3];
-/// The last rows or columns of a box, at most, that readers skip whose stride is longer than their window: strides of up to 4, as networks have
-/// them. A schedule alone does not say its readers' strides.
-const SKIPPED: u32 = 3;
 
 /// What the workload makes has its space, and all of it goes somewhere.
 fn results(lint: Lint<'_>, core: &Core, workload: &Workload, findings: &mut Findings) {
@@ -419,9 +416,14 @@ fn results(lint: Lint<'_>, core: &Core, workload: &Workload, findings: &mut Find
     let pieces = workload.ofmaps.iter();
     let made: Vec<Bounds> = pieces.map(|o| lint.frames.piece(workload, o)).collect();
     let mut whole = workload.bounds;
+    // Readers cut off rows and columns, and those whose stride is longer than their window skip the last: a schedule alone says neither.
     for d in ROWS_AND_COLUMNS {
-        let end = made.iter().map(|part| part.upper[d]).max();
-        if let Some(end) = end.filter(|end| whole.upper[d].saturating_sub(*end) <= SKIPPED) {
+        let (starts, ends) = (
+            made.iter().map(|part| part.lower[d]),
+            made.iter().map(|part| part.upper[d]),
+        );
+        if let (Some(start), Some(end)) = (starts.min(), ends.max()) {
+            whole.lower[d] = whole.lower[d].max(start);
             whole.upper[d] = whole.upper[d].min(end);
         }
     }

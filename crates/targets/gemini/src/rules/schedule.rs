@@ -110,7 +110,7 @@ chipless_model::rules! {
         "Add the tensor to the snapshot."
         "Measured on scheduler output";
     UNUSED Departure Warning Format "gemini-ofmap-unused" "a part of what a workload makes goes nowhere"
-        "The pieces of its ofmap do not make up its box. Up to three rows or columns at its end may be missing: readers whose stride is longer than their window skip them."
+        "The pieces of its ofmap do not make up its box. Rows and columns at its ends may be missing: readers cut them off, or skip them with a stride longer than their window."
         "Add the missing piece, or compute less."
         "Scheduler IR format description, ofmap";
     PADDING Fault Error Format "gemini-padding" "the padding of a workload does not follow from its layer"
