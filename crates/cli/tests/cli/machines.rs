@@ -257,3 +257,16 @@ fn every_figure_of_an_npu_has_a_grade_and_results_rest_on_them() {
     );
     assert_eq!(count(&set, "cost_model") + 1, count(&file, "cost_model"));
 }
+
+/// A queue stands for all of its tasks, as it does for `list`.
+#[test]
+fn all_tasks_of_a_queue_can_be_left_out() {
+    let latency = |change: &str| {
+        let four = "fixtures/npu/chain_tiles4/program.blob";
+        let report = json_of(&["run", four, "--timing-only", "--json", "--what-if", change]);
+        // In whole picoseconds.
+        (report["what_if"][0]["latency_ns"].as_f64().unwrap() * 1e3).round() as u64
+    };
+    assert_eq!(latency("without=dpu*"), latency("without=dpu*[0..999]"));
+    assert!(latency("without=dpu*") < latency("without=dpu0"));
+}

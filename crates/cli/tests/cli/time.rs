@@ -296,20 +296,6 @@ fn a_program_is_timed_as_if_it_were_compiled_otherwise() {
     }
 }
 
-/// A queue stands for all of its tasks, as it does for `list`.
-#[test]
-fn all_tasks_of_a_queue_can_be_left_out() {
-    let latency = |change: &str| {
-        let four = "fixtures/npu/chain_tiles4/program.blob";
-        let out = done(&["run", four, "--timing-only", "--json", "--what-if", change]);
-        let report: Value = serde_json::from_str(&out).unwrap();
-        // In whole picoseconds.
-        (report["what_if"][0]["latency_ns"].as_f64().unwrap() * 1e3).round() as u64
-    };
-    assert_eq!(latency("without=dpu*"), latency("without=dpu*[0..999]"));
-    assert!(latency("without=dpu*") < latency("without=dpu0"));
-}
-
 /// The two calibrations are two machines: each is what `--set` makes of the other's figures, and both are told.
 #[test]
 fn a_program_is_timed_by_the_compilers_figures_or_by_silicons() {

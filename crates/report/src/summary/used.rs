@@ -4,7 +4,7 @@ use super::{Run, tasks_of_queues, utilization};
 use crate::bars::{bar, cut, widest};
 use crate::lanes::{joint, pieces};
 use crate::style::{Paint, bytes, count, rate};
-use chipless_model::{Program, QueueId, Time};
+use chipless_model::{Program, Time};
 use chipless_sim::{State, Timeline};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
@@ -38,6 +38,7 @@ impl Run<'_, '_> {
     pub(super) fn busy_text(&self, out: &mut String, paint: Paint, width: usize) {
         let (program, timeline) = (self.program, self.timeline);
         let (busy, tasks) = (timeline.busy(program), tasks_of_queues(program));
+        let takes_turns = take_turns(program, timeline);
         let mut is_busy = vec![false; program.queues.len()];
         for task in program.tasks.indices() {
             is_busy[program.tasks[task].queue.index()] |= !program.kernel(task).is_latency();
@@ -53,7 +54,7 @@ impl Run<'_, '_> {
             amount: busy[id].0 / u64::from(queue.servers.max(1)),
             tasks: tasks[id.index()],
             size: u64::from(queue.servers),
-            takes_turns: queue.servers > 1 && take_turns(program, timeline, id),
+            takes_turns: takes_turns[id.index()],
         });
         let _ = writeln!(
             out,
@@ -110,15 +111,20 @@ impl Run<'_, '_> {
     }
 }
 
-/// Whether no two tasks of a queue with several units run at once.
-fn take_turns(program: &Program<'_>, timeline: &Timeline, queue: QueueId) -> bool {
-    let records = timeline.tasks.iter_enumerated();
-    let mut runs: Vec<(Time, Time)> = records
-        .filter(|(task, record)| program.tasks[*task].queue == queue && record.state == State::Done)
-        .map(|(_, record)| (record.start, record.end))
-        .collect();
-    runs.sort_unstable();
-    runs.len() > 1 && runs.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+/// By queue, whether it has several units of which one works at a time.
+fn take_turns(program: &Program<'_>, timeline: &Timeline) -> Vec<bool> {
+    let mut runs = vec![Vec::new(); program.queues.len()];
+    for (task, record) in timeline.tasks.iter_enumerated() {
+        let queue = program.tasks[task].queue;
+        if program.queues[queue].servers > 1 && record.state == State::Done {
+            runs[queue.index()].push((record.start, record.end));
+        }
+    }
+    let apart = |mut runs: Vec<(Time, Time)>| {
+        runs.sort_unstable();
+        runs.len() > 1 && runs.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+    };
+    runs.into_iter().map(apart).collect()
 }
 
 impl Line<'_> {

@@ -189,18 +189,19 @@ impl<'g> Reader<'g> {
                             extent => extent.to_string(),
                         })
                         .collect();
-                    let first = dims[0].dim_param.as_deref().unwrap_or_default();
-                    let mut numbers = "a number for each N";
-                    if given.is_none() && dims[0].dim_value.is_none() && !onnx::counts_images(first)
-                    {
+                    let first = dims[0].dim_param.as_deref().unwrap_or("0");
+                    let has_first = dims.len() > 1
+                        && dims[0].dim_value.is_none_or(|extent| extent < 1)
+                        && !onnx::counts_images(first);
+                    if has_first {
                         "M".clone_into(&mut extents[0]);
                         open.insert(0, first.to_owned());
-                        numbers = onnx::NUMBERS;
                     }
                     return Err(format!(
-                        "the input `{name}` has open dimensions ({}); give its shape, as in --shape {name}={} with {numbers}",
+                        "the input `{name}` has open dimensions ({}); give its shape, as in --shape {name}={} with {}",
                         open.join(", "),
-                        extents.join(",")
+                        extents.join(","),
+                        onnx::numbers(has_first)
                     ));
                 }
             }

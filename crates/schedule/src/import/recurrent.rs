@@ -262,8 +262,8 @@ impl Reader<'_> {
         let gate = |number: i64| sum.sliced(1, number * size, size, 1);
         let (mut i, mut o, mut f, new) = (gate(0)?, gate(1)?, gate(2)?, gate(3)?);
         if let Some(peepholes) = &of.peepholes {
-            i = self.peeped(&i, c, &peepholes.sliced(0, 0, size, 1)?)?;
-            f = self.peeped(&f, c, &peepholes.sliced(0, 2 * size, size, 1)?)?;
+            i = self.with_peephole(&i, c, &peepholes.sliced(0, 0, size, 1)?)?;
+            f = self.with_peephole(&f, c, &peepholes.sliced(0, 2 * size, size, 1)?)?;
         }
         let i = self.activated(&of.activations, 0, "Sigmoid", &i)?;
         let f = self.activated(&of.activations, 0, "Sigmoid", &f)?;
@@ -272,7 +272,7 @@ impl Reader<'_> {
         let added = self.binary("Mul", &i, &new)?;
         let c = self.binary("Add", &kept, &added)?;
         if let Some(peepholes) = &of.peepholes {
-            o = self.peeped(&o, &c, &peepholes.sliced(0, size, size, 1)?)?;
+            o = self.with_peephole(&o, &c, &peepholes.sliced(0, size, size, 1)?)?;
         }
         let o = self.activated(&of.activations, 0, "Sigmoid", &o)?;
         let shown = self.activated(&of.activations, 2, "Tanh", &c)?;
@@ -280,7 +280,7 @@ impl Reader<'_> {
     }
 
     /// A gate that sees the cells, each through a weight of its own.
-    fn peeped(&mut self, gate: &Value, c: &Value, weights: &Value) -> Result<Value, String> {
+    fn with_peephole(&mut self, gate: &Value, c: &Value, weights: &Value) -> Result<Value, String> {
         let seen = self.binary("Mul", c, weights)?;
         self.binary("Add", gate, &seen)
     }

@@ -106,8 +106,14 @@ pub fn has_peepholes(bytes: &[u8]) -> bool {
     decoded(bytes).is_ok_and(|(graph, _)| graph.node.iter().any(sees_cells))
 }
 
-/// What to put in an example for the letters of open dimensions, the first of which has no name that tells what it counts.
-pub const NUMBERS: &str = "numbers for M (1 if it counts images) and N";
+/// What to put for the letters of a shape with open dimensions: M stands for a first one whose name does not tell what it counts.
+pub const fn numbers(has_first: bool) -> &'static str {
+    if has_first {
+        "numbers for M (1 if it counts images) and N"
+    } else {
+        "a number for each N"
+    }
+}
 
 /// Whether an open first dimension of this name counts images: by its name, as exporters write it.
 pub fn counts_images(name: &str) -> bool {

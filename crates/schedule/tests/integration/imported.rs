@@ -330,6 +330,32 @@ fn resizing_is_linear_between_elements() {
     near(&outputs[0].1, &expected);
 }
 
+/// The first of several open dimensions may count images; one alone does not.
+#[test]
+fn open_dimensions_are_named_with_an_example() {
+    for (shape, said) in [
+        (
+            &[0][..],
+            "(0); give its shape, as in --shape input=N with a number for each N",
+        ),
+        (
+            &[0, 0],
+            "(0, 1); give its shape, as in --shape input=M,N with numbers for M (1 if it counts images) and N",
+        ),
+        (
+            &[4, 0],
+            "(1); give its shape, as in --shape input=4,N with a number for each N",
+        ),
+    ] {
+        let graph = alone(shape, &Node::new("Relu", "node", &["input"]));
+        let refused = read(&graph.bytes(), &Shapes::new(), &|_| None).unwrap_err();
+        assert_eq!(
+            refused.0,
+            [format!("the input `input` has open dimensions {said}")]
+        );
+    }
+}
+
 #[test]
 fn what_is_not_supported_is_said_with_its_node() {
     let graph = alone(&[1, 2, 4, 4], &Node::new("NonZero", "found", &["input"]));

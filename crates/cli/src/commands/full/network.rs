@@ -56,14 +56,18 @@ pub(crate) fn network(path: &str, bytes: &[u8]) -> Option<String> {
 /// The command that schedules the network, with the shapes that it needs.
 fn next(path: &str, found: &Summary) -> String {
     let is_open = |extent: &String| extent.parse::<u64>().is_err();
-    // An open first dimension is the batch: 1, if nobody says another.
+    let mut has_first = false;
     let open = (found.inputs.iter()).filter(|input| input.shape.iter().skip(1).any(is_open));
     let shapes: Vec<String> = open
         .map(|input| {
             let shape = input.shape.iter().enumerate();
             let shape = shape.map(|(at, extent)| match (at, is_open(extent)) {
+                // The batch: 1, if nobody says another.
                 (0, true) if onnx::counts_images(extent) => "1",
-                (0, true) => "M",
+                (0, true) => {
+                    has_first = true;
+                    "M"
+                }
                 (_, true) => "N",
                 (_, false) => extent,
             });
@@ -74,12 +78,10 @@ fn next(path: &str, found: &Summary) -> String {
             )
         })
         .collect();
-    let note = match &shapes[..] {
-        [] => String::new(),
-        all if all.iter().any(|shape| shape.contains("=M,")) => {
-            format!("(with {}) ", onnx::NUMBERS)
-        }
-        _ => "(with a number for each N) ".to_owned(),
+    let note = if shapes.is_empty() {
+        String::new()
+    } else {
+        format!("(with {}) ", onnx::numbers(has_first))
     };
     format!(
         "`chipless schedule` makes a program of it {note}for a mesh of cores:\n  chipless schedule {path} --machine mesh4x4 --precision fp16{} -o s.json --network-out net.json --weights-out w\n",
