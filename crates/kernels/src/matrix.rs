@@ -8,8 +8,8 @@ use crate::cast::decode_f32;
 use crate::prefetch::prefetch;
 use crate::{Error, Number, Update};
 use chipless_model::ElementType;
-pub use product::Panels;
 use product::{Columns, Product, Rows};
+pub use product::{Half, Panels};
 use std::ops::Range;
 use tile::Then;
 

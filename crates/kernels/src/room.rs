@@ -1,91 +1,72 @@
 //! Buffers that one task after the other uses. A task needs a few of a megabyte each; to ask the system for them anew would cost more than
 //! what many tasks do with them, since it clears every page, and so does whoever asks for zeros.
 
+use bytemuck::Pod;
 use std::cell::RefCell;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-/// Buffers of a thread that are kept, at most, and their elements.
+/// Buffers of a thread that are kept, at most, and the words of all of them.
 const KEPT: usize = 24;
-const ELEMENTS: usize = 4 << 20;
+const WORDS: usize = 2 << 20;
 
-/// A buffer is lent for at least this part of its elements: who takes a large one for little keeps it from those who need it.
+/// A buffer is lent for at least this part of its words: who takes a large one for little keeps it from those who need it.
 const PART: usize = 4;
 
-/// Elements whose buffers are kept.
-pub trait Element: Copy + Default + 'static {
-    /// Lends the buffers of this thread; `None` where the thread is about to end.
-    #[doc(hidden)]
-    fn with_buffers<R>(act: impl FnOnce(&RefCell<Vec<Vec<Self>>>) -> R) -> Option<R>;
-}
+/// Plain elements, of which any bytes are some.
+pub trait Element: Pod + Default {}
 
-macro_rules! element {
-    ($($element:ty)+) => {
-        $(impl Element for $element {
-            fn with_buffers<R>(act: impl FnOnce(&RefCell<Vec<Vec<$element>>>) -> R) -> Option<R> {
-                thread_local! {
-                    static BUFFERS: RefCell<Vec<Vec<$element>>> = RefCell::default();
-                }
-                BUFFERS.try_with(act).ok()
-            }
-        })+
-    };
-}
+impl<T: Pod + Default> Element for T {}
 
-element!(f32 f64 i16 i32 i64 u8 [u8; 1] [u8; 2] [u8; 4]);
+/// Buffers have no type of their own, so that numbers of one task and bytes of the next stand in the same memory. It is in the caches, and the
+/// system need not clear more of it. Words of eight bytes are aligned for all elements.
+type Buffer = Vec<u64>;
+
+thread_local! {
+    static BUFFERS: RefCell<Vec<Buffer>> = RefCell::default();
+}
 
 /// A number of elements in a buffer that the thread keeps when they are dropped.
 pub struct Room<T: Element> {
     /// At least as many.
-    buffer: Vec<T>,
+    buffer: Buffer,
     size: usize,
+    elements: PhantomData<T>,
 }
 
 impl<T: Element> Room<T> {
     /// A number of elements, whatever they are: whoever takes them writes each before it reads it.
     pub fn take(size: usize) -> Room<T> {
-        if size == 0 {
-            return Room {
-                buffer: Vec::new(),
-                size,
-            };
-        }
-        let found = T::with_buffers(|buffers| {
-            let mut buffers = buffers.borrow_mut();
-            let fits = |i: &usize| (size..=size.saturating_mul(PART)).contains(&buffers[*i].len());
-            let smallest = (0..buffers.len())
-                .filter(fits)
-                .min_by_key(|i| buffers[*i].len());
-            smallest.map(|i| buffers.remove(i))
-        });
-        // The next task may need a little more. What nobody touches costs nothing.
-        let length = if size <= ELEMENTS {
-            size.next_power_of_two()
+        let words = words::<T>(size);
+        let buffer = if words == 0 {
+            Buffer::new()
         } else {
-            size
+            kept(words).unwrap_or_else(|| vec![0; rounded(words)])
         };
-        let buffer = found.flatten();
         Room {
-            buffer: buffer.unwrap_or_else(|| vec![T::default(); length]),
+            buffer,
             size,
+            elements: PhantomData,
         }
     }
 
     /// The same, all of them zero.
     pub fn zeros(size: usize) -> Room<T> {
         let mut room = Room::take(size);
-        room.fill(T::default());
+        room.fill(T::zeroed());
         room
     }
 
     /// Appends elements.
     pub fn extend_from_slice(&mut self, more: &[T]) {
         let end = self.size + more.len();
-        if self.buffer.len() < end {
-            self.buffer.resize(end, T::default());
+        let words = words::<T>(end);
+        if self.buffer.len() < words {
+            self.buffer.resize(rounded(words), 0);
         }
-        self.buffer[self.size..end].copy_from_slice(more);
-        self.size = end;
+        let first = std::mem::replace(&mut self.size, end);
+        self[first..].copy_from_slice(more);
     }
 
     /// Leaves out all but the first ones.
@@ -94,18 +75,48 @@ impl<T: Element> Room<T> {
     }
 }
 
+/// Words that so many elements take.
+fn words<T>(size: usize) -> usize {
+    // More than an address space holds is refused where it is asked for.
+    size.saturating_mul(size_of::<T>())
+        .div_ceil(size_of::<u64>())
+}
+
+/// The smallest of the kept buffers that so many words fit into, and do not get lost in.
+fn kept(words: usize) -> Option<Buffer> {
+    let take = |buffers: &RefCell<Vec<Buffer>>| {
+        let mut buffers = buffers.borrow_mut();
+        let fits = |i: &usize| (words..=words.saturating_mul(PART)).contains(&buffers[*i].len());
+        let smallest = (0..buffers.len())
+            .filter(fits)
+            .min_by_key(|i| buffers[*i].len());
+        smallest.map(|i| buffers.remove(i))
+    };
+    // A thread that is about to end has none.
+    BUFFERS.try_with(take).ok().flatten()
+}
+
+/// Words of a buffer that is made for so many: the next task may need a little more. With large pages, what nobody touches costs as much as
+/// what is used, so that it is a quarter more at most.
+fn rounded(words: usize) -> usize {
+    if words > WORDS {
+        return words;
+    }
+    words.next_multiple_of((words.next_power_of_two() / 8).max(1))
+}
+
 impl<T: Element> Drop for Room<T> {
     fn drop(&mut self) {
         let buffer = std::mem::take(&mut self.buffer);
-        if buffer.is_empty() || buffer.len() > ELEMENTS {
+        if buffer.is_empty() || buffer.len() > WORDS {
             return;
         }
-        _ = T::with_buffers(|buffers| {
+        _ = BUFFERS.try_with(|buffers| {
             let mut buffers = buffers.borrow_mut();
             buffers.push(buffer);
-            let mut elements: usize = buffers.iter().map(Vec::len).sum();
-            while buffers.len() > KEPT || elements > ELEMENTS {
-                elements -= buffers.remove(0).len();
+            let mut words: usize = buffers.iter().map(Vec::len).sum();
+            while buffers.len() > KEPT || words > WORDS {
+                words -= buffers.remove(0).len();
             }
         });
     }
@@ -115,29 +126,30 @@ impl<T: Element> Deref for Room<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        &self.buffer[..self.size]
+        &bytemuck::cast_slice(&self.buffer)[..self.size]
     }
 }
 
 impl<T: Element> DerefMut for Room<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.buffer[..self.size]
+        &mut bytemuck::cast_slice_mut(&mut self.buffer)[..self.size]
     }
 }
 
 impl<T: Element> FromIterator<T> for Room<T> {
     fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Room<T> {
-        let buffer: Vec<T> = elements.into_iter().collect();
-        Room {
-            size: buffer.len(),
-            buffer,
-        }
+        let elements: Vec<T> = elements.into_iter().collect();
+        let mut room = Room::take(elements.len());
+        room.copy_from_slice(&elements);
+        room
     }
 }
 
 impl<T: Element> Clone for Room<T> {
     fn clone(&self) -> Room<T> {
-        self.iter().copied().collect()
+        let mut room = Room::take(self.size);
+        room.copy_from_slice(self);
+        room
     }
 }
 
@@ -163,16 +175,20 @@ mod tests {
         room.fill(7.0);
         let place = room.as_ptr();
         drop(room);
-        let mut again = Room::<f32>::take(90);
+        let again = Room::<f32>::take(90);
         assert_eq!((again.len(), again.as_ptr()), (90, place));
+        drop(again);
+        let bytes = Room::<u8>::take(390);
+        assert_eq!((bytes.len(), bytes.as_ptr()), (390, place.cast()));
+        drop(bytes);
+        let mut again = Room::<f32>::take(90);
         again.truncate(3);
         assert_eq!(*again, [7.0; 3]);
         drop(again);
         assert_eq!(*Room::<f32>::zeros(95), [0.0; 95]);
         let many: Vec<Room<i16>> = (1..=30).map(|size| (0..size).collect()).collect();
         drop(many);
-        let kept = i16::with_buffers(|buffers| buffers.borrow().len());
-        assert_eq!(kept, Some(KEPT));
+        assert_eq!(BUFFERS.with_borrow(Vec::len), KEPT);
         assert_eq!(Room::<i16>::take(1000).len(), 1000);
     }
 }

@@ -4,8 +4,9 @@
 //! y · stride_y + j - pad_up)`; places outside the input are padding and contribute nothing. Images are `[y][x][channel]`.
 //! Every output is one chain of additions over the taps, row by row, whatever the number of threads.
 
-use crate::matrix::product::{Columns, Product, Rows};
+use crate::matrix::product::{Columns, Pieces, Product, Rows};
 use crate::matrix::{Matrix, MatrixMut, Panels};
+use crate::room::Room;
 use crate::wide::{Body, wide};
 use crate::{Error, Number, Update};
 use rayon::prelude::*;
@@ -112,34 +113,39 @@ fn product<T: Number>(
         Product { a, b, depth, then }.run(c);
         return Ok(());
     }
-    let positions = Positions::new(window);
-    let row_depth = depth.checked_div(window.kernel_y).unwrap_or(0);
-    // Row `position` of the first operand is what the kernel sees there: `[j][i][c]`, padding being zero.
-    let seen = |position: usize, depth: Range<usize>, mut elements: &mut [T]| {
-        let (across, down) = (
-            &positions.x[position % window.out_x],
-            &positions.y[position / window.out_x],
-        );
-        let mut start = depth.start;
-        while start < depth.end {
-            let tap = start / row_depth;
-            let row_start = tap * row_depth;
-            let end = depth.end.min(row_start + row_depth);
-            let (row, rest) = std::mem::take(&mut elements).split_at_mut(end - start);
-            match down.input(tap) {
-                Some(y) => across.copy(
-                    window.channels,
-                    window.row(input, y),
-                    start - row_start,
-                    row,
-                ),
-                None => row.fill(T::default()),
-            }
-            elements = rest;
-            start = end;
-        }
+    if depth == 0 {
+        // Outputs that see nothing are what they begin with.
+        let a = Rows::Stored(Matrix::new(&[], rows, 0)?);
+        Product { a, b, depth, then }.run(c);
+        return Ok(());
+    }
+    let Some(padded) = window.padded(input) else {
+        let positions = Positions::new(window);
+        let seen = |position: usize, depth: Range<usize>, elements: &mut [T]| {
+            positions.see(window, input, position, depth, elements);
+        };
+        let a = Rows::Made(&seen);
+        Product { a, b, depth, then }.run(c);
+        return Ok(());
     };
-    let a = Rows::Made(&seen);
+    let (elements, size_x) = match &padded {
+        Padded::Within => (input, window.size_x),
+        Padded::Copy { elements, size_x } => (&**elements, *size_x),
+    };
+    let pitch = size_x * window.channels;
+    let starts: Vec<usize> = (0..rows)
+        .map(|position| {
+            let (x, y) = (position % window.out_x, position / window.out_x);
+            y * window.stride_y * pitch + x * window.stride_x * window.channels
+        })
+        .collect();
+    // Row `position` of the first operand is what the kernel sees there: `[j][i][c]`.
+    let a = Rows::Pieces(Pieces {
+        elements,
+        starts: &starts,
+        length: window.kernel_x * window.channels,
+        pitch,
+    });
     Product { a, b, depth, then }.run(c);
     Ok(())
 }
@@ -351,6 +357,17 @@ const CHANNELS: usize = 32;
 /// Numbers read from which on threads are worth it.
 const PARALLEL: usize = 1 << 18;
 
+/// An image with its padding has so many times the elements of the image, at most: small images have much padding.
+const PADDED: usize = 16;
+
+/// What all outputs see of an image.
+enum Padded<T: Number> {
+    /// No padding.
+    Within,
+    /// A copy with padding.
+    Copy { elements: Room<T>, size_x: usize },
+}
+
 impl Window {
     fn check_input<T>(&self, input: &[T]) -> Result<(), Error> {
         check_length(
@@ -365,6 +382,45 @@ impl Window {
         (self.kernel_x, self.kernel_y, self.pad_left, self.pad_up) == (1, 1, 0, 0)
             && (self.stride_x, self.stride_y) == (1, 1)
             && (self.size_x, self.size_y) == (self.out_x, self.out_y)
+    }
+
+    /// The input with zeros around it, as large as what all outputs see. `None` where these are many more than the input has elements. Only for
+    /// outputs that are not empty, and kernels that see something.
+    fn padded<T: Number>(&self, input: &[T]) -> Option<Padded<T>> {
+        let seen = |outputs: usize, stride: usize, kernel: usize| {
+            (outputs - 1).checked_mul(stride)?.checked_add(kernel)
+        };
+        let seen_x = seen(self.out_x, self.stride_x, self.kernel_x)?;
+        let seen_y = seen(self.out_y, self.stride_y, self.kernel_y)?;
+        let is_within = (self.pad_left, self.pad_up) == (0, 0)
+            && seen_x <= self.size_x
+            && seen_y <= self.size_y;
+        if is_within {
+            return Some(Padded::Within);
+        }
+        let pitch = seen_x.checked_mul(self.channels)?;
+        let size = seen_y.checked_mul(pitch)?;
+        if size > PADDED.saturating_mul(input.len()) {
+            return None;
+        }
+        let mut elements = Room::take(size);
+        let left = self.pad_left.min(seen_x) * self.channels;
+        let copied = (self.size_x * self.channels).min(pitch - left);
+        for (y, row) in elements.chunks_exact_mut(pitch).enumerate() {
+            let Some(y) = y.checked_sub(self.pad_up).filter(|y| *y < self.size_y) else {
+                row.fill(T::default());
+                continue;
+            };
+            let (before, rest) = row.split_at_mut(left);
+            let (inside, after) = rest.split_at_mut(copied);
+            before.fill(T::default());
+            inside.copy_from_slice(&self.row(input, y)[..copied]);
+            after.fill(T::default());
+        }
+        Some(Padded::Copy {
+            elements,
+            size_x: seen_x,
+        })
     }
 
     fn row<'a, T>(&self, input: &'a [T], y: usize) -> &'a [T] {
@@ -537,6 +593,40 @@ impl Positions {
             y: (0..w.out_y)
                 .map(|y| Position::new(y, w.stride_y, w.pad_up, w.kernel_y, size_y))
                 .collect(),
+        }
+    }
+
+    /// Some elements of what the kernel sees from an output: `[j][i][c]`, padding being zero.
+    fn see<T: Number>(
+        &self,
+        window: &Window,
+        input: &[T],
+        position: usize,
+        depth: Range<usize>,
+        mut elements: &mut [T],
+    ) {
+        let (across, down) = (
+            &self.x[position % window.out_x],
+            &self.y[position / window.out_x],
+        );
+        let row_depth = window.kernel_x * window.channels;
+        let mut start = depth.start;
+        while start < depth.end {
+            let tap = start / row_depth;
+            let row_start = tap * row_depth;
+            let end = depth.end.min(row_start + row_depth);
+            let (row, rest) = std::mem::take(&mut elements).split_at_mut(end - start);
+            match down.input(tap) {
+                Some(y) => across.copy(
+                    window.channels,
+                    window.row(input, y),
+                    start - row_start,
+                    row,
+                ),
+                None => row.fill(T::default()),
+            }
+            elements = rest;
+            start = end;
         }
     }
 

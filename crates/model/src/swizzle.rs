@@ -169,12 +169,17 @@ impl Swizzle {
     }
 
     /// Puts logical bytes from `address`; `None` where they would leave the memory.
-    pub fn write(self, memory: &mut [u8], address: u64, mut bytes: &[u8]) -> Option<()> {
-        if let Some(start) = self.piece(address, bytes.len() as u64) {
-            let range = range(memory, start, bytes.len() as u64)?;
-            memory[range].copy_from_slice(bytes);
-            return Some(());
-        }
+    #[inline]
+    pub fn write(self, memory: &mut [u8], address: u64, bytes: &[u8]) -> Option<()> {
+        let Some(start) = self.piece(address, bytes.len() as u64) else {
+            return self.write_pieces(memory, address, bytes);
+        };
+        let range = range(memory, start, bytes.len() as u64)?;
+        copy(&mut memory[range], bytes);
+        Some(())
+    }
+
+    fn write_pieces(self, memory: &mut [u8], address: u64, mut bytes: &[u8]) -> Option<()> {
         for (start, size) in self.pieces(address, bytes.len() as u64) {
             let (piece, rest) = bytes.split_at(size as usize);
             let range = range(memory, start, size)?;
@@ -182,6 +187,22 @@ impl Swizzle {
             bytes = rest;
         }
         Some(())
+    }
+}
+
+/// Copies bytes between slices of the same length. Some channels of a pixel are a few vectors: a call takes longer than to copy them.
+#[inline]
+fn copy(to: &mut [u8], from: &[u8]) {
+    /// Bytes of such channels, at most.
+    const FEW: usize = 256;
+    let (places, []) = to.as_chunks_mut::<16>() else {
+        return to.copy_from_slice(from);
+    };
+    if from.len() > FEW {
+        return to.copy_from_slice(from);
+    }
+    for (place, vector) in places.iter_mut().zip(from.as_chunks().0) {
+        *place = *vector;
     }
 }
 

@@ -160,12 +160,22 @@ impl<'a> Checked<'a> {
                 ..place.clone()
             }
         };
-        let shown = Shown { paint, verbose };
+        let shown = Shown {
+            paint,
+            verbose,
+            pictures: true,
+        };
         self.place(out, shown, severity, "-->", &located(&finding.place), None);
+        let mut pictured = vec![&finding.place];
         for (place, role) in &finding.related {
+            // Bytes that have been shown say nothing new.
+            let is_new = (pictured.iter())
+                .all(|known| (&known.part, known.offset) != (&place.part, place.offset));
+            let pictures = shown.pictures && is_new;
+            pictured.push(place);
             self.place(
                 out,
-                shown,
+                Shown { pictures, ..shown },
                 Severity::Note,
                 ":::",
                 &located(place),
@@ -186,7 +196,11 @@ impl<'a> Checked<'a> {
     fn place(
         &self,
         out: &mut String,
-        Shown { paint, verbose }: Shown,
+        Shown {
+            paint,
+            verbose,
+            pictures,
+        }: Shown,
         severity: Severity,
         arrow: &str,
         place: &Place,
@@ -238,7 +252,7 @@ impl<'a> Checked<'a> {
             };
         }
         out.push('\n');
-        if let (Some(offset), None, true) = (place.offset, place.position, bytes) {
+        if let (Some(offset), None, true) = (place.offset, place.position, bytes && pictures) {
             let (mark, rows) = if role.is_some() { ('-', 1) } else { ('^', 2) };
             hexdump::picture(
                 out,
@@ -259,6 +273,8 @@ struct Shown {
     paint: Paint,
     /// With the bytes of tasks, whose operation and layer say more to most readers.
     verbose: bool,
+    /// With a picture of these, where there are any.
+    pictures: bool,
 }
 
 /// What to do: what the finding says, or else its rule.

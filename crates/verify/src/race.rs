@@ -3,7 +3,7 @@
 use crate::access::{Strided, range, union};
 use crate::bounds::verb;
 use crate::findings::{Cause, Findings};
-use crate::footprint::{Accesses, Use};
+use crate::footprint::{Accesses, Extent, Use};
 use crate::mends::{Raise, late, raises};
 use crate::overlap::{Overlap, overlap};
 use crate::rules;
@@ -111,18 +111,13 @@ impl Race<'_, '_, '_> {
         let message = || {
             let (one, two) = names();
             let operation = |task| program.kernel(task).operation();
-            let is_single = |entry: &Use| matches!(&accesses.footprint_of(entry).extents[..], [extent] if extent.whole);
             format!(
                 "{two} ({}) {} {} {}{} and {one} ({}) {} them, and nothing orders the two",
                 operation(second.task),
                 verb(second.direction),
                 program.buffers[buffer].name,
                 range(low, high),
-                if is_single(first) && is_single(second) {
-                    ""
-                } else {
-                    " (and perhaps more)"
-                },
+                self.beyond(first, second),
                 operation(first.task),
                 verb(first.direction),
             )
@@ -149,6 +144,37 @@ impl Race<'_, '_, '_> {
             finding
         });
         is_duplicate
+    }
+
+    /// What two accesses have in common beside one range, in words.
+    fn beyond(self, first: &Use, second: &Use) -> String {
+        let Race { accesses, .. } = self;
+        let [first, second] = [first, second].map(|entry| accesses.footprint_of(entry));
+        let pairs = first.extents.iter();
+        let pairs = pairs.flat_map(|one| second.extents.iter().map(move |other| (one, other)));
+        let rows = |one: &Extent, other: &Extent| {
+            one.rows.0.max(other.rows.0)..one.rows.1.min(other.rows.1)
+        };
+        let mut common = pairs.filter(|(one, other)| {
+            let columns = one.low.max(other.low)..one.high.min(other.high);
+            !rows(one, other).is_empty() && !columns.is_empty()
+        });
+        match (common.next(), common.next()) {
+            (Some((one, other)), None) if one.whole && other.whole => {
+                let more = rows(one, other).len() - 1;
+                let (plural, pitch) = (
+                    if more == 1 { "" } else { "s" },
+                    accesses.pitch(first.buffer),
+                );
+                match more {
+                    0 => String::new(),
+                    more => {
+                        format!(" (likewise in {more} more row{plural}, {pitch:#x} bytes apart)")
+                    }
+                }
+            }
+            _ => " (and perhaps more)".to_owned(),
+        }
     }
 
     /// What races have in common that are reported as one.

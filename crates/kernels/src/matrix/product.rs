@@ -4,7 +4,7 @@ use super::tile::{Instructions, MAX_COLUMNS, MAX_ROWS, Then, Tile};
 use super::{Matrix, MatrixMut};
 use crate::Number;
 use crate::prefetch::prefetch;
-use crate::room::Room;
+use crate::room::{Element, Room};
 use crate::transpose::transpose;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -15,16 +15,53 @@ use std::ptr;
 pub(crate) enum Rows<'a, T> {
     Stored(Matrix<'a, T>),
     Made(&'a Make<'a, T>),
+    Pieces(Pieces<'a, T>),
+}
+
+/// Rows of pieces that stand in one slice, where they may overlap: what a kernel sees of an image.
+#[derive(Clone, Copy)]
+pub(crate) struct Pieces<'a, T> {
+    pub(crate) elements: &'a [T],
+    /// For each row, where its first piece begins.
+    pub(crate) starts: &'a [usize],
+    /// Elements of a piece: whole units.
+    pub(crate) length: usize,
+    /// Elements from one piece of a row to the next.
+    pub(crate) pitch: usize,
+}
+
+impl<'a, T> Pieces<'a, T> {
+    /// The first of some elements of a row that stand side by side.
+    fn run(&self, depth: Range<usize>) -> Range<usize> {
+        let end = depth.start / self.length * self.length + self.length;
+        depth.start..depth.end.min(end)
+    }
+
+    /// Elements of a row that stand side by side.
+    fn of_row(&self, row: usize, depth: Range<usize>) -> &'a [T] {
+        let (piece, element) = (depth.start / self.length, depth.start % self.length);
+        let first = self.starts[row] + piece * self.pitch + element;
+        &self.elements[first..][..depth.len()]
+    }
 }
 
 /// Gives some elements of a row whenever they are needed; the range begins at a multiple of 8.
 type Make<'a, T> = dyn Fn(usize, Range<usize>, &mut [T]) + Sync + 'a;
 
 impl<T: Copy> Rows<'_, T> {
-    fn copy(&self, row: usize, range: Range<usize>, elements: &mut [T]) {
+    fn copy(&self, row: usize, mut range: Range<usize>, mut elements: &mut [T]) {
         match self {
             Rows::Stored(matrix) => elements.copy_from_slice(&matrix.row(row)[range]),
             Rows::Made(make) => make(row, range, elements),
+            Rows::Pieces(pieces) => {
+                while !range.is_empty() {
+                    let run = pieces.run(range.clone());
+                    range.start = run.end;
+                    let (piece, rest) = elements.split_at_mut(run.len());
+                    piece.copy_from_slice(pieces.of_row(row, run));
+                    elements = rest;
+                }
+            }
         }
     }
 }
@@ -47,7 +84,7 @@ pub(crate) enum Columns<'a, T: Number> {
 /// The second operand of products, as their tiles take it: packed once, where several products have it.
 #[derive(Clone, Debug)]
 pub struct Panels<T: Number> {
-    elements: Room<T>,
+    elements: Packed<T>,
     columns: usize,
     depth: usize,
     /// Columns of a panel.
@@ -55,6 +92,66 @@ pub struct Panels<T: Number> {
     /// For each panel of each block of depth, the units that are not zero, where they are few enough to leave the others out. Nothing where no
     /// panel has them, or they were not looked for.
     numbers: Vec<Option<Vec<u32>>>,
+}
+
+/// The elements of panels.
+#[derive(Clone, Debug)]
+enum Packed<T: Number> {
+    Numbers(Room<T>),
+    /// Half as many bytes to write and to read: each product decodes what it needs at a time into a cache.
+    Halves {
+        elements: Room<Half>,
+        decode: fn(&[Half], &mut [T]),
+    },
+}
+
+/// A float of 16 bits, as it lies in memory.
+pub type Half = [u8; 2];
+
+impl<T: Number> Packed<T> {
+    /// Some of them as numbers, in `room` where they have to be decoded.
+    fn numbers<'s>(&'s self, range: Range<usize>, room: &'s mut Vec<T>) -> &'s [T] {
+        match self {
+            Packed::Numbers(elements) => &elements[range],
+            Packed::Halves { elements, decode } => {
+                let numbers = of_size(room, range.len());
+                decode(&elements[range], numbers);
+                numbers
+            }
+        }
+    }
+}
+
+/// The rows that `make` gives, packed into panels of `width` columns and units of `unit` elements.
+fn packed<P: Element, E>(
+    columns: usize,
+    depth: usize,
+    (width, unit): (usize, usize),
+    mut make: impl FnMut(Range<usize>, &mut [P]) -> Result<(), E>,
+) -> Result<Room<P>, E> {
+    let padded = columns.next_multiple_of(width);
+    let mut elements = Room::take(padded * depth.next_multiple_of(unit));
+    let group = (MADE / depth.max(1)).next_multiple_of(width).max(width);
+    let mut made = Room::<P>::take(group.min(columns) * depth);
+    for first in (0..columns).step_by(group) {
+        let range = first..columns.min(first + group);
+        let rows = &mut made[..range.len() * depth];
+        make(range.clone(), rows)?;
+        let rows = Matrix {
+            elements: rows,
+            rows: range.len(),
+            columns: depth,
+            stride: depth,
+        };
+        for start in (0..depth).step_by(BLOCK_UNITS * unit) {
+            let block = start..depth.min(start + BLOCK_UNITS * unit);
+            let size = block.len().next_multiple_of(unit);
+            let room = &mut elements[padded * start + first * size..];
+            let room = &mut room[..range.len().next_multiple_of(width) * size];
+            pack_transposed(&rows, 0..range.len(), block, (width, unit), room);
+        }
+    }
+    Ok(elements)
 }
 
 impl<T: Number> Panels<T> {
@@ -66,33 +163,32 @@ impl<T: Number> Panels<T> {
     pub fn transposed<E>(
         columns: usize,
         depth: usize,
-        mut make: impl FnMut(Range<usize>, &mut [T]) -> Result<(), E>,
+        make: impl FnMut(Range<usize>, &mut [T]) -> Result<(), E>,
     ) -> Result<Panels<T>, E> {
         let width = T::tile(Instructions::best()).columns;
-        let padded = columns.next_multiple_of(width);
-        let mut elements = Room::take(padded * depth.next_multiple_of(T::UNIT));
-        let group = (MADE / depth.max(1)).next_multiple_of(width).max(width);
-        let mut made = Room::<T>::take(group.min(columns) * depth);
-        for first in (0..columns).step_by(group) {
-            let range = first..columns.min(first + group);
-            let rows = &mut made[..range.len() * depth];
-            make(range.clone(), rows)?;
-            let rows = Columns::Transposed(Matrix {
-                elements: rows,
-                rows: range.len(),
-                columns: depth,
-                stride: depth,
-            });
-            for start in (0..depth).step_by(BLOCK_UNITS * T::UNIT) {
-                let block = start..depth.min(start + BLOCK_UNITS * T::UNIT);
-                let size = block.len().next_multiple_of(T::UNIT);
-                let room = &mut elements[padded * start + first * size..];
-                let room = &mut room[..range.len().next_multiple_of(width) * size];
-                rows.pack(0..range.len(), block, width, room);
-            }
-        }
         Ok(Panels {
-            elements,
+            elements: Packed::Numbers(packed(columns, depth, (width, T::UNIT), make)?),
+            columns,
+            depth,
+            width,
+            numbers: Vec::new(),
+        })
+    }
+
+    /// The same of rows of floats of 16 bits, which `decode` makes numbers of. They are kept as they are.
+    ///
+    /// # Errors
+    /// That of `make`.
+    pub fn of_halves<E>(
+        columns: usize,
+        depth: usize,
+        decode: fn(&[Half], &mut [T]),
+        make: impl FnMut(Range<usize>, &mut [Half]) -> Result<(), E>,
+    ) -> Result<Panels<T>, E> {
+        let width = T::tile(Instructions::best()).columns;
+        let elements = packed(columns, depth, (width, T::UNIT), make)?;
+        Ok(Panels {
+            elements: Packed::Halves { elements, decode },
             columns,
             depth,
             width,
@@ -104,15 +200,18 @@ impl<T: Number> Panels<T> {
     /// padded, or where some columns depend on a part of the depth only.
     #[must_use]
     pub fn without_zeros(mut self) -> Panels<T> {
-        if !are_moderate(&self.elements) {
-            return self;
-        }
         let unit = self.width * T::UNIT;
-        let mut numbers = Vec::new();
+        let padded = self.columns.next_multiple_of(self.width);
+        let (mut numbers, mut room) = (Vec::new(), Vec::new());
         for start in (0..self.depth).step_by(BLOCK_UNITS * T::UNIT) {
             let block = start..self.depth.min(start + BLOCK_UNITS * T::UNIT);
-            let part = self.part(&(0..self.columns), &block);
-            for panel in part.elements.chunks(part.size) {
+            let size = block.len().div_ceil(T::UNIT) * unit;
+            for panel in 0..padded / self.width {
+                let first = padded * start + panel * size;
+                let panel = self.elements.numbers(first..first + size, &mut room);
+                if !are_moderate(panel) {
+                    return self;
+                }
                 let is_zero = |unit: &[T]| {
                     let others = unit.iter().map(|element| *element != T::default());
                     !others.fold(false, |any, other| any | other)
@@ -147,13 +246,21 @@ impl<T: Number> Panels<T> {
         self.depth
     }
 
-    /// Elements that it keeps.
-    pub fn size(&self) -> usize {
-        self.elements.len()
+    /// Bytes that it keeps.
+    pub fn bytes(&self) -> usize {
+        match &self.elements {
+            Packed::Numbers(elements) => size_of_val(&**elements),
+            Packed::Halves { elements, .. } => size_of_val(&**elements),
+        }
     }
 
-    /// The panels of some columns over a block of depth.
-    fn part(&self, columns: &Range<usize>, depth: &Range<usize>) -> Part<'_, T> {
+    /// The panels of some columns over a block of depth, in `room` where they have to be decoded.
+    fn part<'s>(
+        &'s self,
+        columns: &Range<usize>,
+        depth: &Range<usize>,
+        room: &'s mut Vec<T>,
+    ) -> Part<'s, T> {
         let size = depth.len().div_ceil(T::UNIT) * self.width * T::UNIT;
         let padded = self.columns.next_multiple_of(self.width);
         let first = columns.start / self.width;
@@ -162,7 +269,7 @@ impl<T: Number> Panels<T> {
         let block = depth.start / (BLOCK_UNITS * T::UNIT);
         let numbers = self.numbers.get(block * (padded / self.width) + first..);
         Part {
-            elements: &self.elements[start..][..count * size],
+            elements: self.elements.numbers(start..start + count * size, room),
             size,
             numbers: numbers.unwrap_or_default(),
         }
@@ -199,7 +306,7 @@ pub(crate) struct Product<'a, T: Number> {
 
 /// A block of the output is at most this large. Its share of both operands, over a block of depth, stays in the
 /// second-level cache.
-const BLOCK_ROWS: usize = 128;
+const BLOCK_ROWS: usize = 256;
 const BLOCK_COLUMNS: usize = 128;
 
 /// Units of depth at a time: a panel of B stays in the first-level cache while the rows of A pass.
@@ -211,6 +318,9 @@ const MADE: usize = 1 << 16;
 /// Rows of A that are packed lie a cache line further apart than they are long, lest all of them compete for the same places
 /// of the cache.
 const ROW_GAP: usize = 64;
+
+/// Pieces of rows of A that are shorter are packed: sums leave the registers after each.
+const PIECE: usize = 64;
 
 /// Units are left out where they are at least this part of a panel: to follow their numbers costs a little.
 const WORTH: usize = 16;
@@ -247,10 +357,41 @@ impl<T: Number> Default for Scratch<T> {
     }
 }
 
-/// Rows of A for the tiles: their elements, and how many there are from one row to the next.
-struct Strip<'s, T> {
-    rows: &'s [T],
-    stride: usize,
+/// Rows of A over a block of depth, for the tiles.
+enum Strip<'s, T> {
+    /// The elements of a row stand side by side, and there are so many from one row to the next.
+    Even { rows: &'s [T], stride: usize },
+    /// From one of all rows on, and one of all elements.
+    Pieces {
+        pieces: Pieces<'s, T>,
+        row: usize,
+        depth: usize,
+    },
+}
+
+impl<'s, T> Strip<'s, T> {
+    /// The first of some elements of the block that stand side by side in each row.
+    fn run(&self, range: Range<usize>) -> Range<usize> {
+        match self {
+            Strip::Even { .. } => range,
+            Strip::Pieces { pieces, depth, .. } => {
+                let run = pieces.run(range.start + depth..range.end + depth);
+                run.start - depth..run.end - depth
+            }
+        }
+    }
+
+    /// Such elements of a row.
+    fn of_row(&self, row: usize, range: Range<usize>) -> &'s [T] {
+        match self {
+            Strip::Even { rows, stride } => &rows[row * stride + range.start..][..range.len()],
+            Strip::Pieces {
+                pieces,
+                row: first,
+                depth,
+            } => pieces.of_row(first + row, range.start + depth..range.end + depth),
+        }
+    }
 }
 
 impl<T: Number> Product<'_, T> {
@@ -343,9 +484,9 @@ impl<T: Number> Product<'_, T> {
             let number = first / tile.columns;
             let panel = &panels.elements[number * panels.size..][..panels.size];
             let numbers = panels.numbers.get(number).and_then(Option::as_deref);
-            let (counted, runs) = match numbers {
-                Some(numbers) => (numbers.len(), tile.run_some),
-                None => (units, tile.run),
+            let runs = match numbers {
+                Some(_) => tile.run_some,
+                None => tile.run,
             };
             let mut first_row = 0;
             while first_row < block.rows.len() {
@@ -366,25 +507,41 @@ impl<T: Number> Product<'_, T> {
                         edge.as_mut_ptr()
                     };
                 }
-                let a_rows = a.rows.get(first_row * a.stride..).unwrap_or(&[]);
-                assert!(
-                    holds(a_rows, rows.len(), a.stride, units * T::UNIT)
-                        && panel.len() == units * tile.columns * T::UNIT
-                );
-                // SAFETY: the rows of A, the panel and each row of sums are as long as the tile needs, and the CPU has the
-                // instructions: `Instructions::available` found them. Numbers are those of units of the panel: `Panels::without_zeros` counted
-                // them in this block of depth, and nobody else makes any.
-                #[allow(unsafe_code)]
-                unsafe {
-                    runs[step as usize](
-                        counted,
-                        numbers.unwrap_or_default().as_ptr(),
-                        a_rows.as_ptr(),
-                        a.stride,
-                        panel.as_ptr(),
-                        then,
-                        &sums,
-                    );
+                let (mut rest, mut then) = (0..units * T::UNIT, then);
+                loop {
+                    // Numbers are of units of the whole block, which is one run then.
+                    let run = a.run(rest.clone());
+                    let mut a_rows = [ptr::null(); MAX_ROWS];
+                    for (number, pointer) in a_rows[..rows.len()].iter_mut().enumerate() {
+                        *pointer = a.of_row(first_row + number, run.clone()).as_ptr();
+                    }
+                    let panel = &panel[run.start * tile.columns..][..run.len() * tile.columns];
+                    assert!(run.len().is_multiple_of(T::UNIT));
+                    let counted = match numbers {
+                        Some(numbers) => {
+                            assert!(run.len() == units * T::UNIT);
+                            numbers.len()
+                        }
+                        None => run.len() / T::UNIT,
+                    };
+                    // SAFETY: the rows of A, the panel and each row of sums are as long as the tile needs, and the CPU has the
+                    // instructions: `Instructions::available` found them. Numbers are those of units of the panel: `Panels::without_zeros` counted
+                    // them in this block of depth, and nobody else makes any.
+                    #[allow(unsafe_code)]
+                    unsafe {
+                        runs[step as usize](
+                            counted,
+                            numbers.unwrap_or_default().as_ptr(),
+                            &a_rows,
+                            panel.as_ptr(),
+                            then,
+                            &sums,
+                        );
+                    }
+                    (rest.start, then) = (run.end, Then::Continue);
+                    if rest.is_empty() {
+                        break;
+                    }
                 }
                 if !in_place {
                     for (row, edge) in rows.iter_mut().zip(&*edges) {
@@ -394,6 +551,11 @@ impl<T: Number> Product<'_, T> {
                 first_row += 1 << step;
             }
         }
+    }
+
+    /// Whether units of depth may be left out.
+    fn skips(&self) -> bool {
+        matches!(self.b, Columns::Packed { skips: true, .. })
     }
 
     /// Some rows of A over a range of depth: where they are stored, or else packed, what the depth does not fill of the last
@@ -407,13 +569,21 @@ impl<T: Number> Product<'_, T> {
         if let Rows::Stored(matrix) = self.a
             && depth.len().is_multiple_of(T::UNIT)
         {
-            return Strip {
+            return Strip::Even {
                 rows: matrix
                     .elements
                     .get(rows.start * matrix.stride + depth.start..)
                     .unwrap_or(&[]),
                 stride: matrix.stride,
             };
+        }
+        if let Rows::Pieces(pieces) = self.a
+            && pieces.length.is_multiple_of(T::UNIT)
+            && pieces.length >= PIECE
+            && !self.skips()
+        {
+            let (row, depth) = (rows.start, depth.start);
+            return Strip::Pieces { pieces, row, depth };
         }
         let size = depth.len().next_multiple_of(T::UNIT);
         let stride = size + ROW_GAP / size_of::<T>();
@@ -423,7 +593,7 @@ impl<T: Number> Product<'_, T> {
                 .copy(row, depth.clone(), &mut elements[..depth.len()]);
             elements[depth.len()..size].fill(T::default());
         }
-        Strip {
+        Strip::Even {
             rows: packed,
             stride,
         }
@@ -438,7 +608,7 @@ impl<T: Number> Product<'_, T> {
         room: &'s mut Vec<T>,
     ) -> Part<'s, T> {
         if let Columns::Packed { panels, skips } = self.b {
-            let mut part = panels.part(&columns, &depth);
+            let mut part = panels.part(&columns, &depth, room);
             if !skips {
                 part.numbers = &[];
             }
@@ -459,19 +629,18 @@ impl<T: Number> Columns<'_, T> {
     /// Packs some columns over a range of depth into panels of `width` columns: unit by unit, the elements of its columns side by
     /// side. What the depth does not fill of the last unit, and the columns of the last panel, are zero.
     fn pack(&self, columns: Range<usize>, depth: Range<usize>, width: usize, panels: &mut [T]) {
-        let size = depth.len().div_ceil(T::UNIT) * width * T::UNIT;
-        if !columns.len().is_multiple_of(width) || !depth.len().is_multiple_of(T::UNIT) {
-            panels.fill(T::default());
-        }
         match self {
             Columns::Rows(rows) => {
+                let size = depth.len().div_ceil(T::UNIT) * width * T::UNIT;
+                clear_edges(&columns, &depth, (width, T::UNIT), panels);
                 let mut made = [T::default(); BLOCK_COLUMNS];
                 for (i, depth) in depth.enumerate() {
                     let row = match rows {
                         Rows::Stored(matrix) => &matrix.row(depth)[columns.clone()],
-                        Rows::Made(make) => {
-                            make(depth, columns.clone(), &mut made[..columns.len()]);
-                            &made[..columns.len()]
+                        made_or_pieces => {
+                            let made = &mut made[..columns.len()];
+                            made_or_pieces.copy(depth, columns.clone(), made);
+                            made
                         }
                     };
                     for (panel, elements) in panels.chunks_mut(size).zip(row.chunks(width)) {
@@ -487,25 +656,7 @@ impl<T: Number> Columns<'_, T> {
                 }
             }
             Columns::Transposed(b) => {
-                let whole = depth.len() / T::UNIT * T::UNIT;
-                for (panel, first) in panels
-                    .chunks_mut(size.max(1))
-                    .zip(columns.clone().step_by(width))
-                {
-                    let rows = first..columns.end.min(first + width);
-                    transpose_units(
-                        b,
-                        rows.clone(),
-                        depth.start..depth.start + whole,
-                        width * T::UNIT,
-                        panel,
-                    );
-                    for (i, row) in rows.enumerate() {
-                        for (element, depth) in (depth.start + whole..depth.end).enumerate() {
-                            panel[whole * width + i * T::UNIT + element] = b.row(row)[depth];
-                        }
-                    }
-                }
+                pack_transposed(b, columns, depth, (width, T::UNIT), panels);
             }
             // They are there.
             Columns::Packed { .. } => {}
@@ -542,28 +693,67 @@ fn of_size<T: Number>(room: &mut Vec<T>, size: usize) -> &mut [T] {
     &mut room[..size]
 }
 
-/// Packs a range of the rows of B, which are columns of its transpose, over whole units of depth, `stride` elements apart.
-fn transpose_units<T: Number>(
-    b: &Matrix<'_, T>,
+/// Packs a range of the rows of a matrix, which are columns of its transpose, over a range of depth, as [`Columns::pack`] says.
+fn pack_transposed<P: Element>(
+    b: &Matrix<'_, P>,
+    columns: Range<usize>,
+    depth: Range<usize>,
+    (width, unit): (usize, usize),
+    panels: &mut [P],
+) {
+    clear_edges(&columns, &depth, (width, unit), panels);
+    let size = depth.len().div_ceil(unit) * width * unit;
+    let whole = depth.len() / unit * unit;
+    for (panel, first) in panels
+        .chunks_mut(size.max(1))
+        .zip(columns.clone().step_by(width))
+    {
+        let rows = first..columns.end.min(first + width);
+        let of_units = depth.start..depth.start + whole;
+        transpose_units(b, rows.clone(), of_units, (width, unit), panel);
+        for (i, row) in rows.enumerate() {
+            for (element, depth) in (depth.start + whole..depth.end).enumerate() {
+                panel[whole * width + i * unit + element] = b.row(row)[depth];
+            }
+        }
+    }
+}
+
+/// Zeros where columns do not fill the last panel, or the depth does not fill the last unit.
+fn clear_edges<P: Element>(
+    columns: &Range<usize>,
+    depth: &Range<usize>,
+    (width, unit): (usize, usize),
+    panels: &mut [P],
+) {
+    if !columns.len().is_multiple_of(width) || !depth.len().is_multiple_of(unit) {
+        panels.fill(P::default());
+    }
+}
+
+/// Packs a range of the rows of B, which are columns of its transpose, over whole units of depth.
+fn transpose_units<P: Element>(
+    b: &Matrix<'_, P>,
     rows: Range<usize>,
     depth: Range<usize>,
-    stride: usize,
-    packed: &mut [T],
+    (width, unit): (usize, usize),
+    packed: &mut [P],
 ) {
-    let size = size_of::<T>();
+    let size = size_of::<P>();
     let (first, last) = (b.row(rows.start), b.row(rows.end - 1));
-    let units = depth.len() / T::UNIT;
+    let (units, stride) = (depth.len() / unit, width * unit);
     assert!(
         depth.end <= first.len().min(last.len())
-            && holds(packed, units, stride, rows.len() * T::UNIT)
+            && holds(packed, units, stride, rows.len() * unit)
+            && matches!(size * unit, 2 | 4 | 8)
     );
-    let transpose = if size * T::UNIT == 8 {
-        transpose::<8>
-    } else {
-        transpose::<4>
+    let transpose = match size * unit {
+        2 => transpose::<2>,
+        4 => transpose::<4>,
+        _ => transpose::<8>,
     };
     // SAFETY: the first row and the last, and so all between them, hold the range of depth, and `packed` holds its units
-    // for all columns. The elements are numbers without padding, and units are of 4 or 8 bytes.
+    // for all columns. The elements are numbers without padding, and units are of 2, 4 or 8 bytes.
     #[allow(unsafe_code)]
     unsafe {
         transpose(

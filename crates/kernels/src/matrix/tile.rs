@@ -73,7 +73,7 @@ pub struct Tile<T: Number> {
 
 /// Sums up the product of some rows of A and a panel of B, unit by unit of depth, in that order.
 ///
-/// The arguments are: how many units; their numbers, where not all of them are summed up from the first on; A, and the elements from one of its rows to the next; a panel of B, in which the columns'
+/// The arguments are: how many units; their numbers, where not all of them are summed up from the first on; the rows of A; a panel of B, in which the columns'
 /// elements of a unit lie side by side, unit after unit; what becomes of the sums that there are; for each row of A, its
 /// sums, as many as the panel has columns.
 ///
@@ -85,8 +85,7 @@ pub struct Tile<T: Number> {
 pub(crate) type Run<T> = unsafe fn(
     usize,
     *const u32,
-    *const T,
-    usize,
+    &[*const T; MAX_ROWS],
     *const T,
     Then,
     &[*mut <T as Number>::Sum; MAX_ROWS],
@@ -122,8 +121,7 @@ pub(crate) fn portable<T: Number>() -> Tile<T> {
 unsafe fn portable_run<T: Number, const ROWS: usize, const SOME: bool>(
     units: usize,
     numbers: *const u32,
-    a: *const T,
-    a_row: usize,
+    a: &[*const T; MAX_ROWS],
     b: *const T,
     then: Then,
     sums: &[*mut T::Sum; MAX_ROWS],
@@ -147,7 +145,7 @@ unsafe fn portable_run<T: Number, const ROWS: usize, const SOME: bool>(
                 // SAFETY: the element of A and the columns' elements of B belong to the unit.
                 let (x, b) = unsafe {
                     (
-                        *a.add(row * a_row + element),
+                        *a[row].add(element),
                         b.add(unit * PORTABLE_COLUMNS * T::UNIT + element % T::UNIT),
                     )
                 };
@@ -195,8 +193,7 @@ pub(crate) mod x86 {
                 unsafe fn run<const ROWS: usize, const SOME: bool>(
                     units: usize,
                     numbers: *const u32,
-                    a: *const $number,
-                    a_row: usize,
+                    a: &[*const $number; MAX_ROWS],
                     b: *const $number,
                     then: Then,
                     sums: &[*mut Sum; MAX_ROWS],
@@ -217,7 +214,7 @@ pub(crate) mod x86 {
                             let $b = $b.add(LANES * $number::UNIT);
                             let right = $load;
                             for row in 0..ROWS {
-                                let $a = a.add(row * a_row + unit * $number::UNIT);
+                                let $a = a[row].add(unit * $number::UNIT);
                                 let $x = $spread;
                                 let ($y, $sum) = (left, totals[row][0]);
                                 totals[row][0] = $multiply_add;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::matrix::Half;
 use proptest::prelude::*;
 
 fn numbers<T>(count: usize, seed: u32, from: impl Fn(u32) -> T) -> Vec<T> {
@@ -252,6 +253,54 @@ proptest! {
 }
 
 /// Windows of any numbers at all are refused or computed, without a panic and at once.
+proptest! {
+    #![proptest_config(chipless_rounds::cases(40))]
+
+    /// Panels of halves are those of the numbers that they decode to.
+    #[test]
+    fn halves_are_as_good_as_their_numbers(out_channels in 1_usize..40, depth in 1_usize..600, positions in 1_usize..20) {
+        let window = Window {
+            size_x: positions,
+            size_y: 1,
+            channels: depth,
+            kernel_x: 1,
+            kernel_y: 1,
+            stride_x: 1,
+            stride_y: 1,
+            pad_left: 0,
+            pad_up: 0,
+            out_x: positions,
+            out_y: 1,
+        };
+        // A third of them are zeros, some of which make whole units.
+        let halves: Vec<Half> = numbers(out_channels * depth, 5, |n| {
+            let half = half::f16::from_f32(f32::from(n as i16) / 512.0);
+            if n % 3 == 0 { [0, 0x80] } else { half.to_le_bytes() }
+        });
+        let decode: fn(&[Half], &mut [f32]) = |halves, numbers| {
+            for (number, half) in numbers.iter_mut().zip(halves) {
+                *number = half::f16::from_le_bytes(*half).to_f32();
+            }
+        };
+        let mut weights = vec![0.0; halves.len()];
+        decode(&halves, &mut weights);
+        let packed = Panels::of_halves(out_channels, depth, decode, |range, rows| {
+            rows.copy_from_slice(&halves[range.start * depth..range.end * depth]);
+            Ok::<(), Error>(())
+        });
+        let packed = packed.unwrap().without_zeros();
+        let input = numbers(positions * depth, 6, |n| f32::from(n as i8));
+        let sums = |panels: &Panels<f32>| {
+            let mut sums = vec![0.0f32; positions * out_channels];
+            let places = MatrixMut::new(&mut sums, positions, out_channels).unwrap();
+            convolve_packed(&window, &input, panels, places, Update::Set).unwrap();
+            sums.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(sums(&packed), sums(&without_zeros(&weights, out_channels, depth)));
+        prop_assert_eq!(packed.bytes() * 2, without_zeros(&weights, out_channels, depth).bytes());
+    }
+}
+
 #[test]
 fn no_window_panics_or_hangs() {
     const SIZES: [usize; 3] = [0, 1, usize::MAX];

@@ -1,6 +1,7 @@
 //! Stored elements as numbers to compute with: floats as `f32`, integers as `i16` less their zero point.
 
-use chipless_kernels::{Error, Number, cast, wide};
+use chipless_kernels::matrix::Half;
+use chipless_kernels::{Error, Number, cast, room, wide};
 use chipless_model::{ElementType, Kind};
 use std::ops::{Add, Mul, Sub};
 
@@ -31,19 +32,29 @@ pub(super) fn zero_point(format: ElementType, register: u32) -> i16 {
     }
 }
 
-/// Numbers of the two classes that the multipliers know: floats, and integers with 32-bit accumulators that wrap.
-pub(super) trait Element:
-    Number<
-    Sum: From<Self> + Add<Output = Self::Sum> + Sub<Output = Self::Sum> + Mul<Output = Self::Sum>,
->
-{
-    /// Elements as numbers; integers less their zero point.
+/// What stored elements become.
+pub(super) trait Decoded: room::Element {
+    /// Elements as numbers, integers less their zero point; or as they are.
     fn decode(
         format: ElementType,
         zero_point: i16,
         bytes: &[u8],
         out: &mut [Self],
     ) -> Result<(), Error>;
+}
+
+/// Numbers of the two classes that the multipliers know: floats, and integers with 32-bit accumulators that wrap.
+pub(super) trait Element:
+    Decoded
+    + Number<
+        Sum: From<Self>
+                 + Add<Output = Self::Sum>
+                 + Sub<Output = Self::Sum>
+                 + Mul<Output = Self::Sum>,
+    >
+{
+    /// What makes numbers of halves of this format; `None` where it has other elements.
+    fn of_halves(format: ElementType) -> Option<fn(&[Half], &mut [Self])>;
 
     /// `sum · factor`.
     fn scale(sum: Self::Sum, factor: Self) -> Self::Sum;
@@ -58,7 +69,22 @@ pub(super) trait Element:
     fn are_finite(values: &[Self]) -> bool;
 }
 
-impl Element for f32 {
+impl Decoded for Half {
+    fn decode(format: ElementType, _: i16, bytes: &[u8], out: &mut [Half]) -> Result<(), Error> {
+        let places = out.as_flattened_mut();
+        if format.bits() != 16 || bytes.len() != places.len() {
+            return Err(Error::Length {
+                operand: "bytes of halves",
+                expected: places.len() as u128,
+                found: bytes.len(),
+            });
+        }
+        places.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+impl Decoded for f32 {
     fn decode(
         format: ElementType,
         zero_point: i16,
@@ -73,6 +99,20 @@ impl Element for f32 {
             }
         }
         Ok(())
+    }
+}
+
+impl Element for f32 {
+    fn of_halves(format: ElementType) -> Option<fn(&[Half], &mut [f32])> {
+        fn decode(format: ElementType, halves: &[Half], numbers: &mut [f32]) {
+            let decoded = cast::decode_f32(format, halves.as_flattened(), numbers);
+            debug_assert!(decoded.is_ok(), "both have 16 bits, and are as many");
+        }
+        match format {
+            ElementType::Float16 => Some(|from, to| decode(ElementType::Float16, from, to)),
+            ElementType::BFloat16 => Some(|from, to| decode(ElementType::BFloat16, from, to)),
+            _ => None,
+        }
     }
 
     fn scale(sum: f32, factor: f32) -> f32 {
@@ -100,7 +140,7 @@ impl Element for f32 {
     }
 }
 
-impl Element for i16 {
+impl Decoded for i16 {
     fn decode(
         format: ElementType,
         zero_point: i16,
@@ -117,6 +157,12 @@ impl Element for i16 {
             });
         }
         Ok(())
+    }
+}
+
+impl Element for i16 {
+    fn of_halves(_: ElementType) -> Option<fn(&[Half], &mut [i16])> {
+        None
     }
 
     fn scale(sum: i32, factor: i16) -> i32 {

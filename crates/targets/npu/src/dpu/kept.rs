@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 /// Bytes that a thread keeps, at most. The weights of a layer for all tiles, mostly: those of a layer that is done are of no use, and
 /// memory that was used before is cheaper than new one.
-const MOST: usize = 3 << 20;
+const MOST: usize = 2 << 20;
 
 /// Weights that are kept.
 pub(super) struct Kept<T: Element> {
@@ -99,11 +99,11 @@ impl<T: Element> Kept<T> {
     }
 
     fn size(&self) -> usize {
-        let elements = match &self.prepared {
-            Prepared::Panels(panels) => panels.size(),
-            Prepared::Taps(taps) => taps.len(),
+        let prepared = match &self.prepared {
+            Prepared::Panels(panels) => panels.bytes(),
+            Prepared::Taps(taps) => size_of_val(&**taps),
         };
-        elements * size_of::<T>() + self.bytes.len()
+        prepared + self.bytes.len()
     }
 }
 
@@ -188,10 +188,17 @@ impl Weights {
         first: usize,
         each: usize,
     ) -> Result<Panels<T>, Fault> {
-        let panels = Panels::transposed(entries.len(), each, |range, rows| {
-            let first = first + range.start;
-            self.gather_into(tile, &entries[range], first, each, rows)
-        })?;
+        let channels = entries.len();
+        let panels = match T::of_halves(self.format).filter(|_| self.palette.is_none()) {
+            Some(decode) => Panels::of_halves(channels, each, decode, |range, rows| {
+                let first = first + range.start;
+                self.gather_into(tile, &entries[range], first, each, rows)
+            }),
+            None => Panels::transposed(channels, each, |range, rows| {
+                let first = first + range.start;
+                self.gather_into(tile, &entries[range], first, each, rows)
+            }),
+        }?;
         // A compiler that pads channels, or shifts a kernel from one group of channels to the next, tells it in the maps.
         Ok(if self.dense {
             panels

@@ -320,6 +320,7 @@ impl Output {
         let [_, middle, outer] = self.order();
         let (run, touching) = self.run();
         let row = run * middle.of(self.extent);
+        let pitch = self.middle_pitch() as u64;
         for destination in self.destinations(own) {
             let tile = destination.tile;
             let memory = memory
@@ -330,12 +331,13 @@ impl Output {
                 let row = &bytes[(o - outer.of(self.begin)) * row..][..row];
                 let part = &row[first * run..][..destination.middle.len() * run];
                 let length = if touching { part.len() } else { run };
-                let start = self.address(&destination, o, destination.middle.start) as u64;
-                let places = (0..).map(|m| start + m * self.middle_pitch() as u64);
-                for (place, run) in places.zip(part.chunks_exact(length)) {
+                let mut place = self.address(&destination, o, destination.middle.start) as u64;
+                for run in part.chunks_exact(length) {
                     self.swizzle
                         .write(memory, place, run)
                         .ok_or_else(|| Fault::program(format!("output: leaves tile {tile}")))?;
+                    // Inside the tile, as the run was, but for the place after the last one.
+                    place = place.wrapping_add(pitch);
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! The weights of a channel stand in the order `[ky][kx][c]`. Where they are sparse, a map has one bit for each, least
 //! significant first, and only the weights whose bit is set are stored. Table, weights and maps are swizzled alike.
 
-use super::formats::Element;
+use super::formats::Decoded;
 use chipless_kernels::room::Room;
 use chipless_model::{ElementType, Fault, Swizzle};
 
@@ -38,7 +38,7 @@ pub(super) struct Palette {
 }
 
 impl Palette {
-    fn values<T: Element>(&self, format: ElementType, zero_point: i16) -> Result<[T; 16], Fault> {
+    fn values<T: Decoded>(&self, format: ElementType, zero_point: i16) -> Result<[T; 16], Fault> {
         let mut bytes = [0; 32];
         let size = if format.bits() == 16 { 2 } else { 1 };
         for (bytes, entry) in bytes.chunks_exact_mut(size).zip(self.entries) {
@@ -111,7 +111,7 @@ impl Weights {
     }
 
     /// The weights of these channels, `each` for every channel, absent ones as zero. Channels are counted from `first` in errors.
-    pub(super) fn gather<T: Element>(
+    pub(super) fn gather<T: Decoded>(
         &self,
         tile: &[u8],
         entries: &[Entry],
@@ -124,7 +124,7 @@ impl Weights {
     }
 
     /// The same, into a place for them.
-    pub(super) fn gather_into<T: Element>(
+    pub(super) fn gather_into<T: Decoded>(
         &self,
         tile: &[u8],
         entries: &[Entry],
@@ -202,7 +202,7 @@ impl Weights {
     }
 
     /// The stored weights of a channel, from the first.
-    fn stored<T: Element>(
+    fn stored<T: Decoded>(
         &self,
         tile: &[u8],
         entry: &Entry,
@@ -249,11 +249,11 @@ pub(super) fn count_bits(map: &[u8], first: usize, count: usize) -> usize {
         let rest = rest
             .first()
             .map_or(0, |byte| (byte & ((1 << (end % 8)) - 1)).count_ones());
-        whole
-            .iter()
-            .map(|byte| byte.count_ones() as usize)
-            .sum::<usize>()
-            + rest as usize
+        let (words, bytes) = whole.as_chunks::<8>();
+        let words = words.iter().map(|word| u64::from_le_bytes(*word));
+        let words: usize = words.map(|word| word.count_ones() as usize).sum();
+        let bytes: u32 = bytes.iter().map(|byte| byte.count_ones()).sum();
+        words + (bytes + rest) as usize
     };
     ones_before(first + count) - ones_before(first)
 }
@@ -262,30 +262,28 @@ pub(super) fn count_bits(map: &[u8], first: usize, count: usize) -> usize {
 pub(super) fn expand<T: Copy>(map: &[u8], first: usize, packed: &[T], out: &mut [T]) {
     let mut packed = packed.iter();
     let map = map.get(first / 8..).unwrap_or_default();
-    if first.is_multiple_of(8) {
-        for (out, byte) in out.chunks_mut(8).zip(map) {
-            if *byte == 0xff {
-                // The usual case: all of them.
-                out.iter_mut()
-                    .zip(&mut packed)
-                    .for_each(|(out, value)| *out = *value);
-            } else if *byte != 0 {
-                fill(out, bits(&[*byte], 0), &mut packed);
+    if !first.is_multiple_of(8) {
+        for (out, present) in out.iter_mut().zip(bits(map, first % 8)) {
+            if present && let Some(value) = packed.next() {
+                *out = *value;
             }
         }
-    } else {
-        fill(out, bits(map, first % 8), &mut packed);
+        return;
     }
-}
-
-fn fill<'a, T: Copy + 'a>(
-    out: &mut [T],
-    bits: impl Iterator<Item = bool>,
-    packed: &mut impl Iterator<Item = &'a T>,
-) {
-    for (out, present) in out.iter_mut().zip(bits) {
-        if present && let Some(value) = packed.next() {
-            *out = *value;
+    for (out, byte) in out.chunks_mut(8).zip(map) {
+        if *byte == 0xff {
+            // The usual case: all of them.
+            for (out, value) in out.iter_mut().zip(&mut packed) {
+                *out = *value;
+            }
+            continue;
+        }
+        let mut rest = *byte;
+        while let Some(out) = out.get_mut(rest.trailing_zeros() as usize) {
+            if let Some(value) = packed.next() {
+                *out = *value;
+            }
+            rest &= rest - 1;
         }
     }
 }

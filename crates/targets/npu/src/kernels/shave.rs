@@ -385,16 +385,23 @@ impl Invocation<'_> {
 
     fn load(&self, storage: &Storage<'_>, tensor: &TensorRef) -> Result<shave::Tensor, Fault> {
         let (buffer, pattern) = self.located(tensor)?;
-        let mut bytes = Vec::new();
-        strided::gather(storage.bytes(buffer), &pattern, &mut bytes).map_err(fault)?;
+        let source = storage.bytes(buffer);
+        let mut gathered = Vec::new();
+        let bytes = match as_one_run(&pattern, source.len()) {
+            Some(run) => &source[run],
+            None => {
+                strided::gather(source, &pattern, &mut gathered).map_err(fault)?;
+                &gathered
+            }
+        };
         let (element, count) = (tensor.shape.element, tensor.shape.elements() as usize);
         let values = if element.kind() == Kind::Float {
             let mut values = vec![0.0; count];
-            cast::decode_f32(element, &bytes, &mut values).map_err(fault)?;
+            cast::decode_f32(element, bytes, &mut values).map_err(fault)?;
             Values::Float(values)
         } else {
             let mut values = vec![0; count];
-            cast::decode_i64(element, &bytes, &mut values).map_err(fault)?;
+            cast::decode_i64(element, bytes, &mut values).map_err(fault)?;
             Values::Integer(values)
         };
         shave::Tensor::new(tensor.shape.clone(), values)
@@ -408,16 +415,29 @@ impl Invocation<'_> {
     ) -> Result<(), Fault> {
         let (buffer, pattern) = self.located(tensor)?;
         let element = tensor.shape.element;
-        let mut bytes = vec![0; pattern.bytes().unwrap_or(0) as usize];
-        match values {
-            Values::Float(values) => {
-                cast::encode_f32(element, values, cast::Rounding::NearestEven, &mut bytes)
+        let encode = |bytes: &mut [u8]| {
+            match values {
+                Values::Float(values) => {
+                    cast::encode_f32(element, values, cast::Rounding::NearestEven, bytes)
+                }
+                Values::Integer(values) => cast::encode_i64(element, values, bytes),
             }
-            Values::Integer(values) => cast::encode_i64(element, values, &mut bytes),
+            .map_err(fault)
+        };
+        let destination = storage.bytes_mut(buffer);
+        if let Some(run) = as_one_run(&pattern, destination.len()) {
+            return encode(&mut destination[run]);
         }
-        .map_err(fault)?;
-        strided::scatter(&bytes, storage.bytes_mut(buffer), &pattern).map_err(fault)
+        let mut bytes = vec![0; pattern.bytes().unwrap_or(0) as usize];
+        encode(&mut bytes)?;
+        strided::scatter(&bytes, destination, &pattern).map_err(fault)
     }
+}
+
+/// The bytes of a pattern, where they stand side by side in a buffer of this size.
+fn as_one_run(pattern: &Pattern, size: usize) -> Option<Range<usize>> {
+    let is_one = pattern.loops.is_empty() && pattern.fits(size as u64);
+    is_one.then(|| pattern.offset as usize..(pattern.offset + pattern.run) as usize)
 }
 
 /// The upper bounds of a tensor as a program keeps sizes.
