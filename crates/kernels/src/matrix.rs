@@ -8,12 +8,15 @@ use crate::cast::decode_f32;
 use crate::prefetch::prefetch;
 use crate::{Error, Number, Update};
 use chipless_model::ElementType;
-use product::{Columns, Product, Rows};
-pub use product::{Half, Panels};
+pub use panels::{Decode, Half, Panels};
+use product::{Columns, Product};
+use rows::Rows;
 use std::ops::Range;
 use tile::Then;
 
+pub(crate) mod panels;
 pub(crate) mod product;
+pub(crate) mod rows;
 pub(crate) mod tile;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Numbers that products and pools compute with. A number names the tiles and buffers of its products, which are made for that number: the
-//! three files are one circle, so that nobody else can bring a number without a tile.
+//! Numbers that products and pools compute with. A number names the tiles and buffers of its products, which are made for that number: this
+//! file and those of products, panels and tiles are one circle, so that nobody else can bring a number without a tile.
 
 use crate::matrix::product::Scratch;
 use crate::matrix::tile::{self, Instructions, Tile};

@@ -4,7 +4,8 @@
 //! y · stride_y + j - pad_up)`; places outside the input are padding and contribute nothing. Images are `[y][x][channel]`.
 //! Every output is one chain of additions over the taps, row by row, whatever the number of threads.
 
-use crate::matrix::product::{Columns, Pieces, Product, Rows};
+use crate::matrix::product::{Columns, Product};
+use crate::matrix::rows::{Pieces, Rows};
 use crate::matrix::{Matrix, MatrixMut, Panels};
 use crate::room::Room;
 use crate::wide::{Body, wide};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::matrix::Half;
+use crate::matrix::{Decode, Half};
 use proptest::prelude::*;
 
 fn numbers<T>(count: usize, seed: u32, from: impl Fn(u32) -> T) -> Vec<T> {
@@ -252,7 +252,6 @@ proptest! {
     }
 }
 
-/// Windows of any numbers at all are refused or computed, without a panic and at once.
 proptest! {
     #![proptest_config(chipless_rounds::cases(40))]
 
@@ -277,7 +276,7 @@ proptest! {
             let half = half::f16::from_f32(f32::from(n as i16) / 512.0);
             if n % 3 == 0 { [0, 0x80] } else { half.to_le_bytes() }
         });
-        let decode: fn(&[Half], &mut [f32]) = |halves, numbers| {
+        let decode: Decode<f32> = |halves, numbers| {
             for (number, half) in numbers.iter_mut().zip(halves) {
                 *number = half::f16::from_le_bytes(*half).to_f32();
             }
@@ -301,6 +300,7 @@ proptest! {
     }
 }
 
+/// Windows of any numbers at all are refused or computed, without a panic and at once.
 #[test]
 fn no_window_panics_or_hangs() {
     const SIZES: [usize; 3] = [0, 1, usize::MAX];

@@ -1,6 +1,6 @@
 //! Stored elements as numbers to compute with: floats as `f32`, integers as `i16` less their zero point.
 
-use chipless_kernels::matrix::Half;
+use chipless_kernels::matrix::{Decode, Half};
 use chipless_kernels::{Error, Number, cast, room, wide};
 use chipless_model::{ElementType, Kind};
 use std::ops::{Add, Mul, Sub};
@@ -54,7 +54,7 @@ pub(super) trait Element:
     >
 {
     /// What makes numbers of halves of this format; `None` where it has other elements.
-    fn of_halves(format: ElementType) -> Option<fn(&[Half], &mut [Self])>;
+    fn of_halves(format: ElementType) -> Option<Decode<Self>>;
 
     /// `sum · factor`.
     fn scale(sum: Self::Sum, factor: Self) -> Self::Sum;
@@ -103,7 +103,7 @@ impl Decoded for f32 {
 }
 
 impl Element for f32 {
-    fn of_halves(format: ElementType) -> Option<fn(&[Half], &mut [f32])> {
+    fn of_halves(format: ElementType) -> Option<Decode<f32>> {
         fn decode(format: ElementType, halves: &[Half], numbers: &mut [f32]) {
             let decoded = cast::decode_f32(format, halves.as_flattened(), numbers);
             debug_assert!(decoded.is_ok(), "both have 16 bits, and are as many");
@@ -161,7 +161,7 @@ impl Decoded for i16 {
 }
 
 impl Element for i16 {
-    fn of_halves(_: ElementType) -> Option<fn(&[Half], &mut [i16])> {
+    fn of_halves(_: ElementType) -> Option<Decode<i16>> {
         None
     }
 

@@ -387,12 +387,11 @@ impl Invocation<'_> {
         let (buffer, pattern) = self.located(tensor)?;
         let source = storage.bytes(buffer);
         let mut gathered = Vec::new();
-        let bytes = match as_one_run(&pattern, source.len()) {
-            Some(run) => &source[run],
-            None => {
-                strided::gather(source, &pattern, &mut gathered).map_err(fault)?;
-                &gathered
-            }
+        let bytes = if let Some(run) = as_one_run(&pattern, source.len()) {
+            &source[run]
+        } else {
+            strided::gather(source, &pattern, &mut gathered).map_err(fault)?;
+            &gathered
         };
         let (element, count) = (tensor.shape.element, tensor.shape.elements() as usize);
         let values = if element.kind() == Kind::Float {
