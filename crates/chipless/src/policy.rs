@@ -143,7 +143,12 @@ fn codes(option: &str, text: &str) -> Result<BTreeSet<&'static str>, Failure> {
 /// A code that no rule has.
 pub fn rule(option: &str, code: &str) -> Result<&'static Rule, Failure> {
     targets::rules().find(|rule| rule.code == code).ok_or_else(|| {
-        let hint = suggest::hint(code, targets::rules().map(|rule| rule.code));
+        let codes = || targets::rules().map(|rule| rule.code);
+        let family: Vec<&str> = codes().filter(|known| known.starts_with(code)).collect();
+        let hint = match &family[..] {
+            [_, _, ..] if !code.is_empty() => format!("; did you mean one of {}?", family.join(", ")),
+            _ => suggest::hint(code, codes()),
+        };
         Failure::unreadable(option, format_args!("expected the code of a finding, found \"{code}\"{hint} (`chipless explain` lists them)"))
     })
 }

@@ -302,10 +302,16 @@ impl Comparison {
             format!(", by {} at most{place}", percent(part))
         });
         let expected = self.expected.map_or_else(String::new, |expected| {
+            let is_near = |found: f64| (found - expected).abs() < 5e-4 * expected.abs();
+            // Four digits do not tell numbers apart that are so near.
+            let said = |value: f64| match self.found {
+                Some(found) if is_near(found) => value.to_string(),
+                _ => number(value),
+            };
             let found = self.found.map_or_else(String::new, |found| {
-                format!(", and {} is found", number(found))
+                format!(", and {} is found", said(found))
             });
-            format!(", where {} is expected{found}", number(expected))
+            format!(", where {} is expected{found}", said(expected))
         });
         let whole = self.relative_error.filter(|_| !is_exact);
         let whole = whole.map_or_else(String::new, |error| {
@@ -315,7 +321,7 @@ impl Comparison {
             };
             let is_rounding = !self.agrees && self.not_finite == 0 && error < tolerance.relative;
             let why = if is_rounding {
-                "; less than that on the whole is mostly rounding (docs/how-to.md, \"Find out why numbers are wrong\")"
+                ", which is less than the tolerance and mostly rounding (docs/how-to.md, \"Find out why numbers are wrong\")"
             } else {
                 ""
             };

@@ -556,7 +556,7 @@ fn gained_nothing(changes: &[WhatIf]) -> String {
     };
     let last = changes[at + 1..].iter().map(|change| &*change.change);
     let last = last.collect::<Vec<_>>().join(", ");
-    format!("; at the end, what gained nothing on the chips that were measured: {last}")
+    format!("; the last, {last}, gained nothing on measured chips")
 }
 
 /// Bytes that all transfers of a run moved, each counted once.

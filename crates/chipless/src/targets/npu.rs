@@ -61,7 +61,7 @@ static OPTIONS: &[OptionSpec] = &[
         name: "model",
         kind: OptionKind::File,
         value: "MODEL.onnx|.xml",
-        help: "Model whose nodes to show beside its layers. `run` shows them in its list of layers, `list` beside each task",
+        help: "Model whose nodes to show beside its layers. `run` shows them in its list of layers, `list` beside each task. The blob must name its layers (compiled with PERF_COUNT=YES), or pass --names",
         commands: &["run", "list"],
         is_repeated: false,
     },

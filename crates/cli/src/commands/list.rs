@@ -7,10 +7,10 @@ use crate::output::{Format, OutputOptions};
 use crate::terminal;
 use chipless::{Document, suggest};
 use chipless_model::{Program, QueueId, Task, TaskId};
-use chipless_report::SCHEMA_VERSION;
 use chipless_report::list::{Lister, TaskReport};
 use chipless_report::registers::{self, Descriptor};
 use chipless_report::why::ModelNode;
+use chipless_report::{Carries, SCHEMA_VERSION};
 use chipless_sim::TimingOnly;
 use clap::Args;
 use schemars::JsonSchema;
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// Queues, tasks, operations or layers to list. Default: all.
     ///
     /// Examples: `dpu0`, `dpu0[3]`, `'dpu*'`, `'dpu0[1..3]'` (both ends included), `conv` (tasks whose operation begins with that word), `Conv_44` (all
-    /// tasks of that layer, by the names of `run`). The parts of
+    /// tasks of that layer, by the names of `run`), `spill` (transfers of that kind, by the names of `run`). The parts of
     /// a queue's name before a dot may be left out where that leaves one queue: `pe[0]` for `sg00.pe[0]`.
     #[arg(value_name = "NAME")]
     tasks: Vec<String>,
@@ -54,6 +54,7 @@ Examples:
   chipless list --format json model.blob | jq '.tasks[].name'
   chipless list model.blob 'dpu0[3]' --registers
   chipless list model.blob 'depthwise conv'      tasks of one operation
+  chipless list model.blob spill reload          transfers by what they carry
   chipless list --asm model.neff > model.asm && chipless pack model.asm -o again.neff
 
 A task is its name, its operation, the compiler's label and its place in the file; then
@@ -243,7 +244,7 @@ fn select(
 }
 
 /// What names can be, where they have to be a task at last.
-const NAMES: &str = "a queue, an operation, a layer, or a task";
+const NAMES: &str = "a queue, an operation, a layer, what transfers carry (spill), or a task";
 
 /// The tasks of a name.
 enum Chosen<'n> {
@@ -253,6 +254,8 @@ enum Chosen<'n> {
     Operation(&'n str),
     /// Those of a layer.
     Layer(&'n str),
+    /// Transfers that carry one thing, such as `spill`.
+    Carried(Carries),
 }
 
 impl<'n> Chosen<'n> {
@@ -263,11 +266,12 @@ impl<'n> Chosen<'n> {
             }
             Chosen::Operation(words) => begins(&program.kernel(id).operation(), words),
             Chosen::Layer(name) => layer_of(lister, id) == Some(*name),
+            Chosen::Carried(kind) => Carries::of(program, id) == Some(*kind),
         }
     }
 
-    /// `queue`, `queue[n]` or `queue[a..b]`; `*` and `?` stand for any characters of a queue's name. Or the words that an operation begins with, or
-    /// a layer.
+    /// `queue`, `queue[n]` or `queue[a..b]`; `*` and `?` stand for any characters of a queue's name. Or the words that an operation begins with,
+    /// a layer, or what transfers carry.
     fn of(
         opened: &Opened,
         program: &Program<'_>,
@@ -287,6 +291,10 @@ impl<'n> Chosen<'n> {
         }
         if tasks.any(|task| begins(&program.kernel(task).operation(), name)) {
             return Ok(Chosen::Operation(name));
+        }
+        let mut carried = (program.tasks.indices()).filter_map(|task| Carries::of(program, task));
+        if let Some(kind) = carried.find(|kind| kind.name() == name) {
+            return Ok(Chosen::Carried(kind));
         }
         let indexed = indexed(name);
         let is_pattern = |text: &str| text.contains(['*', '?']);

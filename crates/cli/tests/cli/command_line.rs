@@ -150,6 +150,11 @@ fn misuse_is_told_on_stderr_with_status_2() {
             "explain: expected the code of a finding, found \"deadlok\"; did you mean \"deadlock\"? (`chipless explain` lists them)\n"
                 .to_owned(),
         ),
+        (
+            vec!["explain", "race"],
+            "explain: expected the code of a finding, found \"race\"; did you mean one of race-write-write, race-read-write, race-duplicate-write? (`chipless explain` lists them)\n"
+                .to_owned(),
+        ),
     ] {
         assert_eq!(run(&arguments), (2, String::new(), said), "{arguments:?}");
     }

@@ -264,7 +264,10 @@ fn profiling_and_layers_are_told_apart() {
     }
     let (code, _, err) = run(&["list", NAMED, "add_9"]);
     assert!(
-        code == 2 && err.contains("expected a queue, an operation, a layer, or a task"),
+        code == 2
+            && err.contains(
+                "expected a queue, an operation, a layer, what transfers carry (spill), or a task"
+            ),
         "{err}"
     );
 }

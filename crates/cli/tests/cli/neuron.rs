@@ -192,7 +192,7 @@ fn a_race_is_found_from_its_finding_to_its_numbers() {
     assert!(code == 1 && !short.contains("qSPDynamicHW[9]"), "{short}");
     let (_, all, _) = run(&["check", &racy, "--all"]);
     assert!(
-        all.contains("   + sg00.pe[15] (LDWEIGHTS) reads sg00.sbuf 0x50e0..0x5100 and sg00.qSPDynamicHW[9] (dma copy) writes them"),
+        all.contains("   + sg00.pe[15] (LDWEIGHTS) reads sg00.sbuf 0x50e0..0x5100 (likewise in 31 more rows, 0x40000 bytes apart) and sg00.qSPDynamicHW[9] (dma copy) writes them"),
         "{all}"
     );
     let (_, json, _) = run(&["check", &racy, "--json"]);

@@ -118,6 +118,13 @@ fn tasks_are_listed_by_patterns_and_ranges() {
         ["dpu0[2]", "dpu1[2]", "dpu2[2]", "dpu3[2]"]
     );
     assert_eq!(listed("dpu0").len(), 6);
+    let timed = json(&done(&["run", "--timing-only", "--json", BLOB]));
+    for kind in ["weights", "input"] {
+        let mut rows = timed["transfers"].as_array().unwrap().iter();
+        let row = rows.find(|row| row["carries"] == kind).unwrap();
+        let transfers = row["transfers"].as_u64().unwrap();
+        assert_eq!(listed(kind).len() as u64, transfers, "{kind}");
+    }
     let (code, _, err) = run(&["list", BLOB, "gpu*"]);
     assert!(code == 2 && err.contains("the queues are"), "{err}");
 }

@@ -26,7 +26,9 @@ pub(crate) fn fix(
     let allowed = |code: &str| policy.allows(&name, code);
     let Some(fixed) = chipless_lsp::fix(&name, &bytes, options, &allowed)? else {
         if diff {
-            terminal::complain(&format!("{name}: nothing that --fix can change\n"));
+            terminal::complain(&format!(
+                "{name}: nothing that --fix can change: the help of a finding says what else to do\n"
+            ));
         }
         return Ok(());
     };

@@ -238,7 +238,7 @@ fn a_race_names_the_first_task_that_comes_too_early() {
     let race = of_code(&found, "race-read-write");
     assert_eq!(
         race.message,
-        "sg00.qSPDynamicHW[0] (dma copy) writes sg00.sbuf 0x4000..0x4080 and sg00.dve[0] (TENSOR_REDUCE) reads them, and nothing orders the two (and 1 more like this)"
+        "sg00.qSPDynamicHW[0] (dma copy) writes sg00.sbuf 0x4000..0x4080 (likewise in 63 more rows, 0x40000 bytes apart) and sg00.dve[0] (TENSOR_REDUCE) reads them, and nothing orders the two (and 1 more like this)"
     );
     let read = of_code(&found, "read-before-write");
     assert_eq!(read.place.item, "sg00.dve[0]");
