@@ -473,6 +473,10 @@ pub fn check_as(
             checked.drivable = contracts.and_then(Contracts::drivable);
             // Whoever sets limits wants to know what the program takes.
             let is_known = document.is_proven() && options.value("limit").is_none();
+            if is_known && options.value("machine").is_some() {
+                // It may be too small for the program.
+                document.lower().map_err(|failure| failure.about(name))?;
+            }
             if document.is_program() && !is_known {
                 let found = document
                     .check_program()

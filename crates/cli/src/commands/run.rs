@@ -107,7 +107,7 @@ pub(crate) struct Arguments {
     /// Report clipping and overflow of each node (spu).
     ///
     /// For each node: clipped values, out-of-range table indices, accumulator overflow, and the error at its scales. The file holds the inputs of each
-    /// step: {"steps": [{"inputs": {"x": [1, 2, 3]}}]}. Where a step also has `outputs`, they are compared.
+    /// step: {"steps": [{"inputs": {"x": [1, 2, 3]}}]}. Where a step also has `outputs`, they are compared: exit 1 if any differs.
     #[arg(long, value_name = "INPUTS.json", conflicts_with_all = ["inputs", "iospec", "output_dir", "dumps", "timing_only", "trace", "order"])]
     calibrate: Option<PathBuf>,
     /// Write the profiling buffer of the run (npu).

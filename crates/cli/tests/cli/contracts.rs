@@ -256,10 +256,19 @@ fn what_is_no_step_or_no_contract_says_what_to_do() {
             "read A\n",
             "line 1: expected `read` by itself, found \"read A\"",
         ),
+        (
+            "raed\n",
+            "line 1, column 1: expected write, read, reset, next, help or quit, found \"raed\"; did you mean \"read\"?",
+        ),
+        (
+            "write B=1 B=2\n",
+            "line 1: expected values for `B` once, found them twice",
+        ),
+        ("write B = 1\n", "expected 60 (padded 64) elements"),
     ] {
         std::fs::write(script, text).unwrap();
-        let (code, _, said) = run(&["drive", contract, "--script", script]);
-        assert!(code == 2 && said.contains(expected), "{said}");
+        let (code, out, said) = run(&["drive", contract, "--script", script]);
+        assert!(code > 0 && (out + &said).contains(expected), "{said}");
     }
     for arguments in [
         &["drive", model][..],
@@ -474,18 +483,20 @@ fn outputs_of_steps_are_compared() {
     let mut steps: Value = serde_json::from_str(&text).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("steps.json");
-    let compared = |steps: &Value| {
+    let compared = |steps: &Value, status: i32| {
         std::fs::write(&path, steps.to_string()).unwrap();
-        json_of(&[
+        let calibrate = [
             "run",
             model,
             "--calibrate",
             path.to_str().unwrap(),
             "--json",
-        ])["outputs_beside"]
-            .clone()
+        ];
+        let (code, out, err) = run(&calibrate);
+        assert_eq!(code, status, "{err}");
+        serde_json::from_str::<Value>(&out).unwrap()["outputs_beside"].clone()
     };
-    let same = compared(&steps);
+    let same = compared(&steps, 0);
     assert!(
         same["elements"].as_u64() > Some(0) && same["differing"] == 0,
         "{same}"
@@ -495,7 +506,7 @@ fn outputs_of_steps_are_compared() {
     let name = name.clone();
     let right = values[3].as_i64().unwrap();
     values[3] = json!(right + 1);
-    let other = compared(&steps);
+    let other = compared(&steps, 1);
     assert_eq!(
         (&other["elements"], &other["differing"]),
         (&same["elements"], &json!(1))
@@ -503,7 +514,8 @@ fn outputs_of_steps_are_compared() {
     let first =
         json!({"step": 1, "output": name, "element": 3, "found": right, "expected": right + 1});
     assert_eq!(other["first"], first);
-    let said = done(&["run", model, "--calibrate", path.to_str().unwrap()]);
+    let (code, said, _) = run(&["run", model, "--calibrate", path.to_str().unwrap()]);
+    assert_eq!(code, 1, "{said}");
     let expected = format!(
         "`{name}`[3] of step 1: expected {}, found {right}.",
         right + 1
@@ -555,6 +567,16 @@ fn the_contract_of_a_program_has_its_scales() {
     let printed = done(&["iospec", model]);
     assert_eq!(printed, std::fs::read_to_string(converted).unwrap());
     assert!(printed.contains("scale: "), "{printed}");
+
+    // An application would have the other scale, and every number would be wrong.
+    let (before, rest) = printed.split_once("scale: ").unwrap();
+    let (_, after) = rest.split_once('\n').unwrap();
+    std::fs::write(converted, format!("{before}scale: 0.75\n{after}")).unwrap();
+    let application = directory.path().join("host");
+    let host = ["host", converted, "-o", application.to_str().unwrap()];
+    let (code, _, said) = run(&[&host[..], &["--program", model]].concat());
+    assert!(code == 2 && said.contains("expected the scale"), "{said}");
+    assert!(!application.join("model.h").exists());
 }
 
 #[test]

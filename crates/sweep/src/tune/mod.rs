@@ -126,10 +126,15 @@ fn open(space: &Space, name: &str, files: &AnyFiles) -> Result<(Ready, Vec<u8>),
         Some(found?.to_vec())
     };
     let read = space.reading.read(&bytes, &beside).map_err(|error| {
-        match chipless::kind_of(name, &bytes) {
-            Some(found) => wrong(&format_args!("expected an ONNX model, found {found}")),
-            None => wrong(&error),
+        if let Some(found) = chipless::kind_of(name, &bytes) {
+            return wrong(&format_args!("expected an ONNX model, found {found}"));
         }
+        let text = error.to_string();
+        if text.contains("--shape ") {
+            let of_a_space = "A space says it so: `schedule: {shapes: {NAME: [1, 3, 224, 224]}}`";
+            return wrong(&format_args!("{text}. {of_a_space}"));
+        }
+        wrong(&text)
     })?;
     let written = Written::of(&read.front, read.batch, false).map_err(|e| wrong(&e))?;
     let ready = Ready {

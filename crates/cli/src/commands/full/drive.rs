@@ -174,12 +174,7 @@ fn with_program(
     program.with_behind(&options, |behind| {
         let differ = |text: String| Failure::unreadable(arguments.spec.display(), text);
         if arguments.quantize {
-            // With another scale every number would be wrong, and nothing would tell.
-            let rules = chipless::rule_set(&options);
-            let findings = iospec::against(document, rules, &behind.expected);
-            if let Some(finding) = findings.iter().find(|f| f.rule.code == "program-scale") {
-                return Err(differ(finding.to_string()));
-            }
+            same_scales(&arguments.spec, document, &options, &behind.expected)?;
         }
         let encoding = Encoding {
             elements: behind.elements,
@@ -190,6 +185,20 @@ fn with_program(
             .map_err(|violation| differ(violation.to_string()))?;
         Driver::new(arguments, document, session, encoding).run()
     })
+}
+
+/// Whether the vectors have the scales of the program: with others every number would be wrong, and nothing would tell.
+pub(super) fn same_scales(
+    spec: &Path,
+    document: &Document,
+    options: &Options,
+    expected: &[iospec::Expected],
+) -> Result<(), Failure> {
+    let findings = iospec::against(document, chipless::rule_set(options), expected);
+    match findings.iter().find(|f| f.rule.code == "program-scale") {
+        Some(finding) => Err(Failure::unreadable(spec.display(), finding.to_string())),
+        None => Ok(()),
+    }
 }
 
 /// The text of a script.

@@ -62,6 +62,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let program = Opened::open(path)?;
         let options = contract::for_program(&options, &program);
         program.with_behind(&options, |behind| {
+            // The code has the scales of the contract.
+            super::drive::same_scales(&arguments.spec, &document, &options, &behind.expected)?;
             let session = chipless::spu::iospec::Session::new(&document, RuleSet::Spec);
             let matched = session.with_behind(behind.program).map(drop);
             matched.map_err(|v| Failure::unreadable(arguments.spec.display(), v))

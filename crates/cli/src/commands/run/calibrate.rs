@@ -186,11 +186,13 @@ impl Session<'_, '_> {
         let health =
             chipless::with_watched_runner(&opened.path, &opened.bytes, self.options, counted)?;
         let beside = Some(beside).filter(|beside| beside.elements > 0);
+        let differs = beside.as_ref().is_some_and(|beside| beside.differing > 0);
+        let exit = if differs { Exit::Wrong } else { Exit::Done };
         if !self.arguments.answer.is_json() {
             let mut text = table(&opened.path, steps.len(), &health);
             text.extend(beside.as_ref().map(Beside::text));
             terminal::print(&text)?;
-            return Ok(Exit::Done);
+            return Ok(exit);
         }
         let Outcome { timeline, end } = chipless_sim::run(
             &chipless_sim::Verified::assume(self.program),
@@ -205,7 +207,7 @@ impl Session<'_, '_> {
             calibration: health.executed().map(NodeReport::from).collect(),
             outputs_beside: beside,
         })?;
-        Ok(Exit::Done)
+        Ok(exit)
     }
 }
 

@@ -101,7 +101,14 @@ impl Reader<'_> {
             span: yaml::Span::default(),
         });
         let Value::List(steps) = root.get("steps").unwrap_or(&root).value.clone() else {
-            return Err(self.wrong(&root, "a list of steps, or {steps: [...]}"));
+            // Text that is no list is words, of which the first is misspelt.
+            return Err(if root.value.text().is_some() {
+                let word = first.split_whitespace().next().unwrap_or_default();
+                let text = format!("{}{}", place(root.span), not_a_step(word));
+                Failure::unreadable(&self.name, text)
+            } else {
+                self.wrong(&root, "a list of steps, or {steps: [...]}")
+            });
         };
         steps
             .iter()
@@ -119,7 +126,16 @@ impl Reader<'_> {
             .filter(|rest| !rest.starts_with(['{', '[']))
         {
             // What the words stand for has columns of its own.
-            Some(vectors) => self.object(&written(vectors), number, false),
+            Some(vectors) => match twice(&joined(vectors)) {
+                Some(name) => Err(Failure::unreadable(
+                    &self.name,
+                    format_args!(
+                        "line {}: expected values for `{name}` once, found them twice",
+                        number.unwrap_or(1)
+                    ),
+                )),
+                None => self.object(&written(&joined(vectors)), number, false),
+            },
             None if matches!(words, "read" | "reset")
                 || words.starts_with('{')
                 || words.contains(':') =>
@@ -410,9 +426,33 @@ fn real_word(word: &str) -> Option<f64> {
     }
 }
 
+/// Words without spaces around their equals signs.
+fn joined(words: &str) -> String {
+    words
+        .split('=')
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join("=")
+}
+
+/// A vector that words give values twice, of which a script would keep the last.
+fn twice(words: &str) -> Option<&str> {
+    let mut names = words
+        .split_whitespace()
+        .filter_map(|word| word.split_once('='));
+    let mut seen = BTreeSet::new();
+    names.find_map(|(name, _)| (!seen.insert(name)).then_some(name))
+}
+
 /// Vectors in words, `B=1,2,3 C`, as a script writes them.
 fn written(words: &str) -> String {
-    let vectors: Vec<(&str, Option<&str>)> = words
+    // `B = 1,2,3` is `B=1,2,3`.
+    let joined = words
+        .split('=')
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join("=");
+    let vectors: Vec<(&str, Option<&str>)> = joined
         .split_whitespace()
         .map(|word| word.trim_end_matches(','))
         .filter(|word| !word.is_empty())
