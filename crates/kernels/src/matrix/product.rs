@@ -84,7 +84,8 @@ impl<T: Number> Product<'_, T> {
         if c.rows == 0 || c.columns == 0 {
             return;
         }
-        if self.then == Then::Add && self.depth > BLOCK_UNITS * T::UNIT {
+        let is_cut = self.depth > BLOCK_UNITS * T::UNIT || matches!(self.a, Rows::Pieces(_));
+        if self.then == Then::Add && is_cut {
             return self.add_whole(instructions, &mut c);
         }
         let work = c.rows.saturating_mul(c.columns).saturating_mul(self.depth);
@@ -362,7 +363,13 @@ fn blocks<'c, S>(c: &'c mut MatrixMut<'_, S>, tile_columns: usize) -> Vec<Block<
         size.div_ceil(size.div_ceil(most))
             .next_multiple_of(multiple)
     };
-    let block_rows = even(c.rows, BLOCK_ROWS, 8);
+    // Halves are decoded once for each block: taller ones decode less, smaller ones share the work out.
+    let most = if rayon::current_num_threads() > 1 {
+        BLOCK_ROWS / 2
+    } else {
+        BLOCK_ROWS
+    };
+    let block_rows = even(c.rows, most, 8);
     let block_columns = even(c.columns, BLOCK_COLUMNS, tile_columns);
     let mut blocks = Vec::new();
     let mut rows = c.elements.chunks_mut(c.stride).take(c.rows);
