@@ -427,6 +427,13 @@ impl Run<'_, '_> {
     fn changes_text(&self, out: &mut String, paint: Paint) {
         if let Some(changes) = &self.what_if {
             let mut note = "estimated; tasks and their order stay as compiled: compiling again may gain more or less".to_owned();
+            let others = self
+                .timed_by
+                .as_ref()
+                .map(|by| by.other_calibrations.join(", "));
+            if let Some(others) = others.filter(|others| !others.is_empty()) {
+                let _ = write!(note, "; --calibration {others} may rank otherwise");
+            }
             note.push_str(&gained_nothing(changes));
             let (title, note) = (paint.strong("what if"), paint.dim(note));
             let _ = writeln!(out, "\n{title}  {note}");
