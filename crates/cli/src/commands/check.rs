@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// Check IOSpecs against this program.
     ///
     /// Names, lengths, precisions and scales must agree. The program may be of any target.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     program: Option<PathBuf>,
     /// Short for --format json.
     #[arg(long, conflicts_with = "format")]

@@ -110,7 +110,7 @@ fn missing(vector: &Vector) -> Vec<&'static str> {
 fn field(vector: &Vector, name: &str, value: Option<i64>, bits: u32) -> Result<u64, Violation> {
     let Some(value) = value else {
         return Err(Violation::value(format!(
-            "expected {} of `{}` for the wire, found none: give the IOSpec that the compiler wrote, which has them, write some by hand to see the words, or drive without --wire",
+            "expected {} of `{}` for the wire, found none: give the IOSpec that the compiler wrote, which has them, write them into this one by hand, or drive without --wire",
             missing(vector).join(", "),
             vector.key
         )));
