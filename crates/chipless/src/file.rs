@@ -471,12 +471,9 @@ pub fn check_as(
             checked.findings = document.findings().to_vec();
             let contracts = document.capabilities().contracts;
             checked.drivable = contracts.and_then(Contracts::drivable);
-            // Whoever sets limits wants to know what the program takes.
-            let is_known = document.is_proven() && options.value("limit").is_none();
-            if is_known && options.value("machine").is_some() {
-                // It may be too small for the program.
-                document.lower().map_err(|failure| failure.about(name))?;
-            }
+            // Whoever sets limits wants to know what the program takes, and a machine may be too small for it.
+            let asks = ["limit", "machine"].map(|option| options.value(option).is_some());
+            let is_known = document.is_proven() && asks == [false; 2];
             if document.is_program() && !is_known {
                 let found = document
                     .check_program()

@@ -302,8 +302,9 @@ impl Comparison {
             format!(", by {} at most{place}", percent(part))
         });
         let expected = self.expected.map_or_else(String::new, |expected| {
-            let is_near = |found: f64| (found - expected).abs() < 5e-4 * expected.abs();
-            // Four digits do not tell numbers apart that are so near.
+            // Where four digits do not tell the two apart, all do.
+            let rounded = |value: f64| number(value).parse::<f64>().ok();
+            let is_near = |found: f64| *max_abs > 0.0 && rounded(found) == rounded(expected);
             let said = |value: f64| match self.found {
                 Some(found) if is_near(found) => value.to_string(),
                 _ => number(value),
@@ -597,6 +598,10 @@ mod tests {
             Comparison::of(&port, &found, &reference).expect("decodes")
         };
         let usual = Tolerance::of(port.element, 1.0);
+        numbers[4] = 1.000_01;
+        let line = compare(&numbers, usual).0.line();
+        let both = "where 1 is expected, and 1.0000100135803223 is found";
+        assert!(line.contains(both), "{line}");
         numbers[4] = 1.005;
         let (found, _) = compare(&numbers, usual);
         assert_eq!((found.agrees, found.differing, found.beyond), (true, 1, 0));

@@ -171,11 +171,13 @@ impl<'a> Checked<'a> {
             // Bytes that have been shown say nothing new.
             let is_new = (pictured.iter())
                 .all(|known| (&known.part, known.offset) != (&place.part, place.offset));
-            let pictures = shown.pictures && is_new;
             pictured.push(place);
             self.place(
                 out,
-                Shown { pictures, ..shown },
+                Shown {
+                    pictures: is_new,
+                    ..shown
+                },
                 Severity::Note,
                 ":::",
                 &located(place),

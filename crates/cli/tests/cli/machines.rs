@@ -270,3 +270,17 @@ fn all_tasks_of_a_queue_can_be_left_out() {
     assert_eq!(latency("without=dpu*"), latency("without=dpu*[0..999]"));
     assert!(latency("without=dpu*") < latency("without=dpu0"));
 }
+
+/// A schedule that is right is not clean on a machine that it does not fit.
+#[test]
+fn a_check_knows_the_machine() {
+    let schedule = "fixtures/gemini/four_cores/schedule.json";
+    done(&["check", schedule, "--machine", "mesh2x2"]);
+    for command in ["check", "run"] {
+        let (code, _, err) = run(&[command, schedule, "--machine", "mesh1x1"]);
+        assert!(
+            code == 2 && err.contains("the schedule uses 4 cores, this machine has 1"),
+            "{err}"
+        );
+    }
+}

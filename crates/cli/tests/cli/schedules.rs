@@ -685,17 +685,3 @@ fn names_of_networks_are_inert() {
     let (code, _, _) = run(&["info", cut.to_str().unwrap()]);
     assert_eq!(code, 2);
 }
-
-/// A schedule that is right is not clean on a machine that it does not fit.
-#[test]
-fn a_check_knows_the_machine() {
-    let schedule = "fixtures/gemini/four_cores/schedule.json";
-    done(&["check", schedule, "--machine", "mesh2x2"]);
-    for command in ["check", "run"] {
-        let (code, _, err) = run(&[command, schedule, "--machine", "mesh1x1"]);
-        assert!(
-            code == 2 && err.contains("the schedule uses 4 cores, this machine has 1"),
-            "{err}"
-        );
-    }
-}

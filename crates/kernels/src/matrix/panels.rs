@@ -254,7 +254,7 @@ pub(super) fn of_size<T: Number>(room: &mut Vec<T>, size: usize) -> &mut [T] {
     &mut room[..size]
 }
 
-/// Packs a range of the rows of a matrix, which are columns of its transpose, over a range of depth, as [`Columns::pack`] says.
+/// Packs a range of the rows of a matrix, which are columns of its transpose, over a range of depth, as `Columns::pack` says.
 pub(super) fn pack_transposed<P: Element>(
     b: &Matrix<'_, P>,
     columns: Range<usize>,

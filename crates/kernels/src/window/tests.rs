@@ -34,6 +34,23 @@ fn windows() -> impl Strategy<Value = Window> {
     })
 }
 
+/// A kernel of one pixel over so many.
+fn pixels(count: usize, channels: usize) -> Window {
+    Window {
+        size_x: count,
+        size_y: 1,
+        channels,
+        kernel_x: 1,
+        kernel_y: 1,
+        stride_x: 1,
+        stride_y: 1,
+        pad_left: 0,
+        pad_up: 0,
+        out_x: count,
+        out_y: 1,
+    }
+}
+
 impl Window {
     /// Input pixel and tap, by the definition, for an output pixel.
     fn reads(&self, x: usize, y: usize) -> Vec<(usize, usize)> {
@@ -74,19 +91,7 @@ fn without_zeros<T: Number>(weights: &[T], out_channels: usize, depth: usize) ->
 #[test]
 fn zeros_are_left_out_only_where_no_sum_shows_it() {
     const DEPTH: usize = 600;
-    let window = Window {
-        size_x: 1,
-        size_y: 1,
-        channels: DEPTH,
-        kernel_x: 1,
-        kernel_y: 1,
-        stride_x: 1,
-        stride_y: 1,
-        pad_left: 0,
-        pad_up: 0,
-        out_x: 1,
-        out_y: 1,
-    };
+    let window = pixels(1, DEPTH);
     let mut weights = vec![0.0f32; DEPTH];
     let mut input = vec![1.0f32; DEPTH];
     let bits = |input: &[f32], weights: &[f32], update| {
@@ -258,19 +263,7 @@ proptest! {
     /// Panels of halves are those of the numbers that they decode to.
     #[test]
     fn halves_are_as_good_as_their_numbers(out_channels in 1_usize..40, depth in 1_usize..600, positions in 1_usize..20) {
-        let window = Window {
-            size_x: positions,
-            size_y: 1,
-            channels: depth,
-            kernel_x: 1,
-            kernel_y: 1,
-            stride_x: 1,
-            stride_y: 1,
-            pad_left: 0,
-            pad_up: 0,
-            out_x: positions,
-            out_y: 1,
-        };
+        let window = pixels(positions, depth);
         // A third of them are zeros, some of which make whole units.
         let halves: Vec<Half> = numbers(out_channels * depth, 5, |n| {
             let half = half::f16::from_f32(f32::from(n as i16) / 512.0);

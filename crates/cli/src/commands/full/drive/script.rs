@@ -126,16 +126,17 @@ impl Reader<'_> {
             .filter(|rest| !rest.starts_with(['{', '[']))
         {
             // What the words stand for has columns of its own.
-            Some(vectors) => match twice(&joined(vectors)) {
-                Some(name) => Err(Failure::unreadable(
-                    &self.name,
-                    format_args!(
-                        "line {}: expected values for `{name}` once, found them twice",
-                        number.unwrap_or(1)
-                    ),
-                )),
-                None => self.object(&written(&joined(vectors)), number, false),
-            },
+            Some(vectors) => {
+                let vectors = joined(vectors);
+                let Some(name) = twice(&vectors) else {
+                    return self.object(&written(&vectors), number, false);
+                };
+                let line = number.unwrap_or(1);
+                let text = format_args!(
+                    "line {line}: expected values for `{name}` once, found them twice"
+                );
+                Err(Failure::unreadable(&self.name, text))
+            }
             None if matches!(words, "read" | "reset")
                 || words.starts_with('{')
                 || words.contains(':') =>
@@ -426,7 +427,7 @@ fn real_word(word: &str) -> Option<f64> {
     }
 }
 
-/// Words without spaces around their equals signs.
+/// Words without spaces around their equals signs: `B = 1,2,3` is `B=1,2,3`.
 fn joined(words: &str) -> String {
     words
         .split('=')
@@ -446,13 +447,7 @@ fn twice(words: &str) -> Option<&str> {
 
 /// Vectors in words, `B=1,2,3 C`, as a script writes them.
 fn written(words: &str) -> String {
-    // `B = 1,2,3` is `B=1,2,3`.
-    let joined = words
-        .split('=')
-        .map(str::trim)
-        .collect::<Vec<_>>()
-        .join("=");
-    let vectors: Vec<(&str, Option<&str>)> = joined
+    let vectors: Vec<(&str, Option<&str>)> = words
         .split_whitespace()
         .map(|word| word.trim_end_matches(','))
         .filter(|word| !word.is_empty())
