@@ -88,9 +88,29 @@ pub fn joint(names: &[&str]) -> String {
     joint
 }
 
+/// Names, those that differ in numbers alone as one each, with commas between.
+pub fn listed(names: &[&str]) -> String {
+    let mut kinds: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+    for name in names {
+        let texts: Vec<&str> = pieces(name).into_iter().map(|(text, _)| text).collect();
+        match kinds.iter_mut().find(|(known, _)| *known == texts) {
+            Some((_, alike)) => alike.push(name),
+            None => kinds.push((texts, vec![name])),
+        }
+    }
+    let joined: Vec<String> = kinds.iter().map(|(_, alike)| joint(alike)).collect();
+    joined.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::natural;
+    use super::{listed, natural};
+
+    #[test]
+    fn names_that_differ_in_numbers_are_listed_as_one() {
+        let names = ["dram", "core0.pe", "core0.vp", "core1.pe", "core15.pe"];
+        assert_eq!(listed(&names), "dram, core0–15.pe, core0.vp");
+    }
 
     #[test]
     fn numbers_in_names_sort_by_value() {

@@ -55,7 +55,7 @@ pub use compare::{
     difference,
 };
 pub use facts::Facts;
-pub use lanes::joint;
+pub use lanes::{joint, listed};
 pub use statistics::{Statistics, number};
 pub use style::{Paint, clean, quantity, wait};
 pub use timed_by::TimedBy;

@@ -24,6 +24,7 @@ mod pack;
 mod resources;
 mod schedule;
 mod schema;
+mod search_time;
 mod sweep;
 mod tune;
 mod yields;

@@ -10,7 +10,7 @@ use chipless_model::{Program, QueueId, Task, TaskId};
 use chipless_report::list::{Lister, TaskReport};
 use chipless_report::registers::{self, Descriptor};
 use chipless_report::why::ModelNode;
-use chipless_report::{Carries, SCHEMA_VERSION};
+use chipless_report::{Carries, SCHEMA_VERSION, listed};
 use chipless_sim::TimingOnly;
 use clap::Args;
 use schemars::JsonSchema;
@@ -310,7 +310,7 @@ impl<'n> Chosen<'n> {
             let queues: Vec<&str> = program.queues.iter().map(|q| &*q.name).collect();
             let text = format!(
                 "expected a pattern that fits a queue, found \"{name}\"; the queues are {}",
-                queues.join(", ")
+                listed(&queues)
             );
             return Err(Failure::misuse(&opened.path, text));
         }
@@ -392,7 +392,7 @@ pub(super) fn task_named(
             let hint = suggest::hint(queue, queues.iter().copied());
             let example = queues.first().unwrap_or(&"dma");
             let then = if hint.is_empty() { "; the" } else { " The" };
-            format!("expected {expected} such as {example}[0], found \"{name}\"{hint}{then} queues are {}", queues.join(", "))
+            format!("expected {expected} such as {example}[0], found \"{name}\"{hint}{then} queues are {}", listed(&queues))
         };
         Failure::misuse(&opened.path, text)
     })

@@ -9,7 +9,7 @@ use crate::onnx::proto;
 use std::fmt::Write;
 
 /// Why a branch or a loop has no schedule, and what to do.
-const DEPENDS: &str = "its condition depends on what goes into the network, so that nobody knows beforehand what is computed. Schedule the part of the model before it: onnx.utils.extract_model cuts it out";
+const DEPENDS: &str = "its condition depends on what goes into the network, so that nobody knows beforehand what is computed. Where one input decides it, such as a sample rate or a flag, fix that input with --constant NAME=NUMBER; otherwise schedule the part of the model before it (onnx.utils.extract_model cuts it out)";
 
 impl<'g> Reader<'g> {
     /// The branch that a known condition takes.

@@ -6,7 +6,7 @@
 //! made of fewer operations.
 
 mod activations;
-mod array;
+pub(crate) mod array;
 mod builder;
 mod constants;
 mod control;

@@ -7,6 +7,7 @@ mod attributes;
 mod compute;
 pub(crate) mod constant;
 mod elements;
+mod fixed;
 mod fold;
 mod fuse;
 mod graph;
@@ -17,6 +18,7 @@ mod value;
 mod view;
 
 pub use constant::Beside;
+pub use fixed::{Constants, Fixed, with_constants};
 pub(crate) use fold::axis_of;
 pub use summary::{Summary, Tensor, summary};
 

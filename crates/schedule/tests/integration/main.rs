@@ -8,6 +8,7 @@ mod compared;
 mod computed;
 mod determinism;
 mod emission;
+mod fixed;
 mod front;
 mod imported;
 mod meaning;

@@ -107,6 +107,20 @@ impl Node {
     }
 }
 
+impl Node {
+    /// A graph inside of the node: a branch, the body of a loop.
+    pub(crate) fn graph(mut self, name: &str, graph: &Graph) -> Node {
+        let attribute = [
+            bytes(1, name.as_bytes()),
+            bytes(6, &graph.all),
+            integer(20, 5),
+        ]
+        .concat();
+        self.0.extend(bytes(5, &attribute));
+        self
+    }
+}
+
 /// A graph under construction.
 #[derive(Clone, Default)]
 pub(crate) struct Graph {

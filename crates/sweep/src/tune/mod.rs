@@ -23,9 +23,11 @@ use chipless_schedule::emit::{self, Unwritten, Written};
 use chipless_schedule::machine::Machine;
 use chipless_schedule::model::Objective;
 use chipless_schedule::network::Network;
+use chipless_schedule::onnx;
 use chipless_schedule::price::{Price, RETICLE};
 use chipless_schedule::{reading, search};
 use space::COLUMNS;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -125,13 +127,24 @@ fn open(space: &Space, name: &str, files: &AnyFiles) -> Result<(Ready, Vec<u8>),
         let found = files.open(&path.to_string_lossy()).ok();
         Some(found?.to_vec())
     };
-    let read = space.reading.read(&bytes, &beside).map_err(|error| {
+    let fixed = if space.constants.is_empty() {
+        Cow::Borrowed(&bytes[..])
+    } else {
+        let fixed = onnx::with_constants(&bytes, &space.constants);
+        Cow::Owned(fixed.map_err(|refused| wrong(&refused))?)
+    };
+    let read = space.reading.read(&fixed, &beside).map_err(|error| {
         if let Some(found) = chipless::kind_of(name, &bytes) {
             return wrong(&format_args!("expected an ONNX model, found {found}"));
         }
         let text = error.to_string();
-        if text.contains("--shape ") {
-            let of_a_space = "A space says it so: `schedule: {shapes: {NAME: [1, 3, 224, 224]}}`";
+        // The importer speaks of the options of `chipless schedule`.
+        let keys = [
+            ("--shape ", "shapes: {NAME: [1, 3, 224, 224]}"),
+            ("--constant ", "constants: {NAME: 1}"),
+        ];
+        if let Some((_, key)) = keys.iter().find(|(option, _)| text.contains(option)) {
+            let of_a_space = format!("A space says it so: `schedule: {{{key}}}`");
             return wrong(&format_args!("{text}. {of_a_space}"));
         }
         wrong(&text)

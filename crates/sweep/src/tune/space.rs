@@ -7,6 +7,7 @@ use chipless::{Failure, FailureKind, suggest};
 use chipless_schedule::import::Shapes;
 use chipless_schedule::mesh::FIELDS;
 use chipless_schedule::model::Objective;
+use chipless_schedule::onnx::{Constants, Fixed};
 use chipless_schedule::price::{Memory, Process};
 use chipless_schedule::reading::{Precision, Reading};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,8 @@ pub struct Space {
     pub(super) trees: u64,
     pub(super) seed: u64,
     pub(super) reading: Reading,
+    /// Inputs of networks that are constants.
+    pub(super) constants: Constants,
     pub(super) process: Process,
     pub(super) memory: Memory,
     /// Columns of which the front is made.
@@ -71,6 +74,7 @@ impl Space {
                 precision: None,
                 shapes: Shapes::new(),
             },
+            constants: Constants::new(),
             process: Process::default(),
             memory: Memory::default(),
             front: vec!["latency_ns".to_owned(), "energy_pj".to_owned()],
@@ -128,8 +132,11 @@ impl Space {
                 "seed" => self.seed = count(0, u64::MAX)?,
                 "batch" => self.reading.batch = count(1, LARGEST_BATCH)?.cast_signed(),
                 "shapes" => self.reading.shapes = shapes(reader, value)?,
+                "constants" => self.constants = constants(reader, value)?,
                 _ => {
-                    let known = ["objective", "precision", "trees", "seed", "batch", "shapes"];
+                    let known = [
+                        "objective", "precision", "trees", "seed", "batch", "shapes", "constants",
+                    ];
                     return Err(reader.one_of(value.span, "an option", key, &known));
                 }
             }
@@ -217,6 +224,16 @@ fn shapes(reader: Reader<'_>, node: &Node) -> Result<Shapes, Failure> {
         Ok((name.to_owned(), extents.collect::<Result<_, Failure>>()?))
     };
     each.into_iter().map(shape).collect()
+}
+
+fn constants(reader: Reader<'_>, node: &Node) -> Result<Constants, Failure> {
+    let each = reader.map(node, "a mapping of inputs and numbers")?;
+    let constant = |(name, node): (&str, &Node)| match number(reader, node)? {
+        Value::Number(number) => Ok((name.to_owned(), Fixed::Number(number))),
+        Value::Whole(number) => Ok((name.to_owned(), Fixed::Number(number as f64))),
+        _ => Err(reader.expected(node, "a number")),
+    };
+    each.into_iter().map(constant).collect()
 }
 
 fn front(reader: Reader<'_>, node: &Node) -> Result<Vec<String>, Failure> {

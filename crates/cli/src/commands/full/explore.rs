@@ -4,6 +4,7 @@ mod output;
 mod workloads;
 
 use super::interrupted::interrupted;
+use super::search_time::search_time;
 use super::map::read_adg;
 use crate::failure::{Exit, Failure};
 use crate::files;
@@ -46,8 +47,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BUDGET")]
     budget: String,
     /// How long to search: `90s`, `10m`, `2h`.
-    #[arg(long, value_name = "TIME", default_value = "10m")]
-    time: String,
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = search_time)]
+    time: Duration,
     /// Stop after this many changes.
     ///
     /// The result then does not depend on time. Default: until --time is up.
@@ -96,7 +97,7 @@ Exit status: 0 done, 1 a kernel cannot be mapped onto the start or the budget ha
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let started = Instant::now();
     let limits = arguments.options.load()?.limits;
-    let time = duration(&arguments.time)?;
+    let time = arguments.time;
     let misuse = |option: &'static str| move |text: String| Failure::misuse(option, text);
     let budget = Budget::parse(&arguments.budget).map_err(misuse("--budget"))?;
     let mut freeze = Freeze::default();
@@ -187,23 +188,6 @@ fn tell(arguments: &Arguments, summary: &Summary) -> Result<(), Failure> {
         ));
     }
     terminal::print(&text)
-}
-
-/// `90s`, `10m`, `2h`; a plain number is seconds.
-fn duration(text: &str) -> Result<Duration, Failure> {
-    let (number, unit) = match text.char_indices().next_back() {
-        Some((at, 's')) => (&text[..at], 1.0),
-        Some((at, 'm')) => (&text[..at], 60.0),
-        Some((at, 'h')) => (&text[..at], 3600.0),
-        _ => (text, 1.0),
-    };
-    let seconds = number.parse::<f64>().ok().filter(|n| *n >= 0.0);
-    seconds
-        .and_then(|n| Duration::try_from_secs_f64(n * unit).ok())
-        .ok_or_else(|| {
-            let text = format!("expected a time like 90s, 10m or 2h, found \"{text}\"");
-            Failure::misuse("--time", text)
-        })
 }
 
 /// A mesh whose elements know every operation of the kernels, with as many elements, ports and lanes as the largest of them needs.

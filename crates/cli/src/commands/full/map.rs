@@ -1,6 +1,7 @@
 //! `chipless map`
 
 use super::interrupted::interrupted;
+use super::search_time::search_time;
 use crate::commands::Opened;
 use crate::failure::{Exit, Failure};
 use crate::files;
@@ -47,9 +48,9 @@ pub(crate) struct Arguments {
     /// Number of threads. The mapping does not depend on it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
-    /// Stop after so many seconds with the best mapping found.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
-    time_limit: f64,
+    /// Stop after this time with the best mapping found: `90s`, `10m`.
+    #[arg(long, alias = "time", value_name = "TIME", default_value = "60s", value_parser = search_time)]
+    time_limit: Duration,
     /// What to minimise once a mapping is legal.
     #[arg(long, value_enum, default_value_t)]
     objective: Goal,
@@ -278,17 +279,10 @@ pub(super) struct JudgedReport<'a> {
 }
 
 fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure> {
-    if !arguments.time_limit.is_finite() || arguments.time_limit < 0.0 {
-        return Err(Failure::misuse(
-            "--time-limit",
-            format_args!("expected seconds, found {}", arguments.time_limit),
-        ));
-    }
     let options = Options {
         seed: arguments.seed,
         jobs: arguments.jobs.max(1),
-        time_limit: Duration::try_from_secs_f64(arguments.time_limit.min(1e9))
-            .unwrap_or(Duration::MAX),
+        time_limit: arguments.time_limit,
         objective: match arguments.objective {
             Goal::Legal => Objective::Legal,
             Goal::Interval => Objective::Interval,

@@ -1,6 +1,6 @@
 //! What a model computes for the inputs of a run.
 
-use super::schedule::beside;
+use super::schedule::model::beside;
 use crate::commands::run::ModelOutput;
 use crate::failure::Failure;
 use crate::files;

@@ -2,12 +2,14 @@
 
 mod compared;
 mod evaluated;
+pub(super) mod model;
 mod samples;
 mod searched;
 mod told;
 
 use super::interrupted::interrupted;
 use super::mesh::{NO_MESH, read as read_mesh};
+use super::search_time::search_time;
 use crate::failure::{Exit, Failure};
 use crate::output::OutputOptions;
 use crate::{files, terminal};
@@ -17,7 +19,6 @@ use chipless_schedule::calibrate::{self, Method};
 use chipless_schedule::compare::Inputs;
 use chipless_schedule::emit;
 use chipless_schedule::front::Front;
-use chipless_schedule::import::Shapes;
 use chipless_schedule::machine::Machine;
 use chipless_schedule::mesh;
 use chipless_schedule::model::{Bounds, Cost, Impossible, Objective};
@@ -30,6 +31,7 @@ use compared::prepared;
 use evaluated::evaluate;
 use searched::Job;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Schedule a network (ONNX) on a mesh of cores.
 #[derive(Args, Debug)]
@@ -86,6 +88,12 @@ pub(crate) struct Arguments {
     /// fp16.
     #[arg(long, value_name = "NAME=1,3,224,224")]
     shape: Vec<String>,
+    /// Fix an input at a number, or at an array.
+    ///
+    /// It is a constant of the scheduled network then, and no input. An input that decides what is computed (the condition of an `If`) has to be
+    /// fixed: silero_vad.onnx is scheduled with --constant sr=16000.
+    #[arg(long, value_name = "NAME=NUMBER|FILE.npy")]
+    constant: Vec<String>,
     /// Write the scheduled network, for `run --network`.
     #[arg(long, value_name = "FILE")]
     network_out: Option<PathBuf>,
@@ -103,12 +111,12 @@ pub(crate) struct Arguments {
     /// What is minimised.
     #[arg(long, value_enum, value_name = "FIGURE", default_value_t)]
     objective: Figure,
-    /// Stop after so many seconds; 10 unless --trees is given.
+    /// Stop after so many seconds, or `90s`, `10m`; 10 s unless --trees is given.
     ///
     /// How many trees are evaluated in that time depends on the computer and its load. To compare machines, pass --trees N, or use `chipless tune`.
     /// Writing the schedule and comparing it come on top.
-    #[arg(long, value_name = "S")]
-    seconds: Option<f64>,
+    #[arg(long, alias = "time", value_name = "TIME", value_parser = search_time)]
+    seconds: Option<Duration>,
     /// Stop after this many evaluated trees.
     ///
     /// Without --seconds, the result does not depend on the clock.
@@ -264,6 +272,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         objective: arguments.objective.into(),
         seconds: arguments
             .seconds
+            .map(|time| time.as_secs_f64())
             .or_else(|| arguments.trees.is_none().then_some(SECONDS)),
         trees: arguments.trees,
         seed: arguments.seed,
@@ -352,15 +361,6 @@ fn checked(arguments: &Arguments) -> Result<i64, Failure> {
             return Err(Failure::misuse("--batch", text));
         }
     };
-    if let Some(seconds) = arguments
-        .seconds
-        .filter(|seconds| seconds.is_nan() || *seconds < 0.0)
-    {
-        return Err(Failure::misuse(
-            "--seconds",
-            format_args!("expected a time that is not negative, found {seconds}"),
-        ));
-    }
     let outputs = [
         &arguments.output,
         &arguments.network_out,
@@ -461,31 +461,6 @@ fn machine(path: &Path) -> Result<Machine, Failure> {
     read_mesh(path.display(), &text)
 }
 
-/// Extents of inputs, as `--shape` gives them.
-fn shapes(given: &[String]) -> Result<Shapes, Failure> {
-    given
-        .iter()
-        .map(|option| {
-            // Names may have an equals sign, extents have none.
-            let split = option.rsplit_once('=').and_then(|(name, shape)| {
-                let shape: Result<Vec<i64>, _> =
-                    shape.split(',').map(|e| e.trim().parse()).collect();
-                Some((name.to_owned(), shape.ok()?))
-            });
-            split.ok_or_else(|| {
-                let text = format!("expected NAME=1,3,224,224, found \"{option}\"");
-                Failure::misuse("--shape", text)
-            })
-        })
-        .collect()
-}
-
-/// The bytes of a file that an ONNX file names.
-pub(super) fn beside(network: &Path, name: &str) -> Option<Vec<u8>> {
-    let file = files::open(&reading::beside(network, name)?).ok();
-    Some(file?.to_vec())
-}
-
 /// The network.
 fn network(arguments: &Arguments, batch: i64) -> Result<Network, Failure> {
     let path = arguments.network.as_path();
@@ -497,10 +472,11 @@ fn network(arguments: &Arguments, batch: i64) -> Result<Network, Failure> {
             .precision
             .or(is_calibrated.then_some(Precision::Int8))
             .map(reading::Precision::from),
-        shapes: shapes(&arguments.shape)?,
+        shapes: model::shapes(&arguments.shape)?,
     };
     let bytes = files::open(path).map_err(|error| wrong(&error))?;
-    let beside = |name: &str| beside(path, name);
+    let bytes = model::fixed(arguments, &bytes)?;
+    let beside = |name: &str| model::beside(path, name);
     let network = reading.read(&bytes, &beside).map_err(|error| {
         match chipless::kind_of(&path.to_string_lossy(), &bytes) {
             Some(found) if !reading::is_front_end(&bytes) => wrong(&format_args!(

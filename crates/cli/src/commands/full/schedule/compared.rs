@@ -1,6 +1,7 @@
 //! The comparison of a schedule with the network in floating point.
 
-use super::{Arguments, Calibration, Dialect, beside, shapes};
+use super::model::{beside, fixed, shapes};
+use super::{Arguments, Calibration, Dialect};
 use crate::failure::Failure;
 use crate::{files, terminal};
 use chipless_schedule::compare::{self, CUT_OFF, Comparison, Inputs, Loss, Prepared};
@@ -35,7 +36,11 @@ pub(super) fn prepared<'f>(
         None
     } else {
         let shapes = shapes(&arguments.shape)?;
-        match onnx_in_floating_point(&arguments.network, (&shapes, batch)) {
+        let path = arguments.network.as_path();
+        let opened = files::open(path);
+        let bytes = opened.map_err(|error| Failure::unreadable(path.display(), error))?;
+        let bytes = fixed(arguments, &bytes)?;
+        match onnx_in_floating_point((path, &bytes), (&shapes, batch)) {
             Ok(float) => Some(float),
             Err(text) => return not_compared(arguments, &text),
         }
@@ -169,15 +174,17 @@ fn warn_of_outputs(arguments: &Arguments, front: &Front, found: &Comparison) {
 }
 
 /// The network in real numbers, whatever the schedule's precision.
-fn onnx_in_floating_point(path: &Path, (shapes, images): (&Shapes, i64)) -> Result<Front, String> {
-    let bytes = files::open(path)?;
+fn onnx_in_floating_point(
+    (path, bytes): (&Path, &[u8]),
+    (shapes, images): (&Shapes, i64),
+) -> Result<Front, String> {
     if bytes.first() == Some(&b'{') {
         return Err("a front-end file has no numbers in floating point".to_owned());
     }
     let read = chipless_schedule::import::read(
-        &bytes,
+        bytes,
         // The comparison takes images one by one.
-        &of_one(&bytes, shapes, images),
+        &of_one(bytes, shapes, images),
         &|name| beside(path, name),
     );
     read.map_err(|refused| refused.to_string())
