@@ -35,6 +35,11 @@ enum Limit {
 }
 
 impl Budget {
+    /// Whether it limits the latency.
+    pub fn is_of_latency(&self) -> bool {
+        self.quantity == Quantity::Latency
+    }
+
     /// Reads budgets, which commas separate.
     ///
     /// # Errors

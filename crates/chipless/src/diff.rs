@@ -5,6 +5,7 @@ use crate::file::OpenDocument;
 use crate::machine::{Figure, figures};
 use crate::target::Lowered;
 use crate::values::{Inputs, values};
+use chipless_model::Program;
 use chipless_report::diff::{self, Difference, MachineFigure, Side};
 use chipless_sim::{Timeline, TimingOnly, Verified};
 
@@ -47,10 +48,17 @@ fn programs(
     let side_a = Side {
         program: &of_a.program,
         timeline: &times.0,
+        order: &times.0.order,
     };
+    // One program on two machines has one data flow, also where tasks write the same bytes and nothing orders them.
     let side_b = Side {
         program: &of_b.program,
         timeline: &times.1,
+        order: if are_ordered_alike(&of_a.program, &of_b.program) {
+            &times.0.order
+        } else {
+            &times.1.order
+        },
     };
     let (mut difference, pairs) = diff::diff(side_a, side_b);
     if wanted.time {
@@ -76,6 +84,18 @@ fn programs(
         difference.values = Some(values(side_a, side_b, &pairs, &inputs)?);
     }
     Ok(difference)
+}
+
+/// Whether tasks stand in the same queues and wait for the same: an order of one program is one of the other, too.
+fn are_ordered_alike(a: &Program<'_>, b: &Program<'_>) -> bool {
+    a.tasks.len() == b.tasks.len()
+        && a.tasks.indices().all(|task| {
+            let place =
+                |program: &Program<'_>| (program.tasks[task].queue, program.tasks[task].index);
+            place(a) == place(b)
+                && a.waits(task) == b.waits(task)
+                && a.signals(task) == b.signals(task)
+        })
 }
 
 /// What `run` notes of one side only.

@@ -2,12 +2,13 @@
 //! what many tasks do with them, since it clears every page, and so does whoever asks for zeros.
 
 use bytemuck::Pod;
-use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, PoisonError};
 
-/// Buffers of a thread that are kept, at most, and the words of all of them.
+/// Buffers that are kept, at most, and the words of all of them, for each thread that there is. Threads share them: what one has computed
+/// another may write.
 const KEPT: usize = 24;
 const WORDS: usize = 2 << 20;
 
@@ -23,11 +24,9 @@ impl<T: Pod + Default> Element for T {}
 /// system need not clear more of it. Words of eight bytes are aligned for all elements.
 type Buffer = Vec<u64>;
 
-thread_local! {
-    static BUFFERS: RefCell<Vec<Buffer>> = RefCell::default();
-}
+static BUFFERS: Mutex<Vec<Buffer>> = Mutex::new(Vec::new());
 
-/// A number of elements in a buffer that the thread keeps when they are dropped.
+/// A number of elements in a buffer that is kept when they are dropped.
 pub struct Room<T: Element> {
     /// At least as many.
     buffer: Buffer,
@@ -42,7 +41,7 @@ impl<T: Element> Room<T> {
         let buffer = if words == 0 {
             Buffer::new()
         } else {
-            kept(words).unwrap_or_else(|| vec![0; rounded(words)])
+            with_buffers(|buffers| take(buffers, words)).unwrap_or_else(|| vec![0; rounded(words)])
         };
         Room {
             buffer,
@@ -82,18 +81,27 @@ fn words<T>(size: usize) -> usize {
         .div_ceil(size_of::<u64>())
 }
 
-/// The smallest of the kept buffers that so many words fit into, and do not get lost in.
-fn kept(words: usize) -> Option<Buffer> {
-    let take = |buffers: &RefCell<Vec<Buffer>>| {
-        let mut buffers = buffers.borrow_mut();
-        let fits = |i: &usize| (words..=words.saturating_mul(PART)).contains(&buffers[*i].len());
-        let smallest = (0..buffers.len())
-            .filter(fits)
-            .min_by_key(|i| buffers[*i].len());
-        smallest.map(|i| buffers.remove(i))
-    };
-    // A thread that is about to end has none.
-    BUFFERS.try_with(take).ok().flatten()
+/// Acts on the buffers that are kept.
+fn with_buffers<R>(act: impl FnOnce(&mut Vec<Buffer>) -> R) -> R {
+    act(&mut BUFFERS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The smallest of some buffers that so many words fit into, and do not get lost in.
+fn take(buffers: &mut Vec<Buffer>, words: usize) -> Option<Buffer> {
+    let fits = |i: &usize| (words..=words.saturating_mul(PART)).contains(&buffers[*i].len());
+    let smallest = (0..buffers.len())
+        .filter(fits)
+        .min_by_key(|i| buffers[*i].len());
+    smallest.map(|i| buffers.remove(i))
+}
+
+/// Keeps a buffer, and of all of them so many for each of some threads.
+fn keep(buffers: &mut Vec<Buffer>, buffer: Buffer, threads: usize) {
+    buffers.push(buffer);
+    let mut words: usize = buffers.iter().map(Vec::len).sum();
+    while buffers.len() > KEPT * threads || words > WORDS * threads {
+        words -= buffers.remove(0).len();
+    }
 }
 
 /// Words of a buffer that is made for so many: the next task may need a little more. With large pages, what nobody touches costs as much as
@@ -111,14 +119,8 @@ impl<T: Element> Drop for Room<T> {
         if buffer.is_empty() || buffer.len() > WORDS {
             return;
         }
-        _ = BUFFERS.try_with(|buffers| {
-            let mut buffers = buffers.borrow_mut();
-            buffers.push(buffer);
-            let mut words: usize = buffers.iter().map(Vec::len).sum();
-            while buffers.len() > KEPT || words > WORDS {
-                words -= buffers.remove(0).len();
-            }
-        });
+        let threads = rayon::current_num_threads();
+        with_buffers(|buffers| keep(buffers, buffer, threads));
     }
 }
 
@@ -170,25 +172,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_dropped_is_taken_again() {
+    fn the_smallest_that_fits_is_taken() {
+        let mut buffers: Vec<Buffer> = [100, 60, 50].map(|words| vec![7; words]).into();
+        assert_eq!(take(&mut buffers, 55).unwrap().len(), 60);
+        assert_eq!(take(&mut buffers, 55).unwrap().len(), 100);
+        assert_eq!(take(&mut buffers, 12), None);
+        assert_eq!(take(&mut buffers, 13).unwrap().len(), 50);
+    }
+
+    #[test]
+    fn the_oldest_leave_where_they_are_many_or_large() {
+        let mut buffers = Vec::new();
+        (1..=2 * KEPT + 3).for_each(|words| keep(&mut buffers, vec![0; words], 2));
+        assert_eq!((buffers.len(), buffers[0].len()), (2 * KEPT, 4));
+        keep(&mut buffers, vec![0; WORDS], 1);
+        assert_eq!(buffers.len(), 1);
+    }
+
+    #[test]
+    fn any_elements_have_room() {
         let mut room = Room::<f32>::take(100);
         room.fill(7.0);
-        let place = room.as_ptr();
+        room.truncate(3);
+        assert_eq!(*room, [7.0; 3]);
+        room.extend_from_slice(&[8.0; 200]);
+        assert_eq!(room[202], 8.0);
         drop(room);
-        let again = Room::<f32>::take(90);
-        assert_eq!((again.len(), again.as_ptr()), (90, place));
-        drop(again);
-        let bytes = Room::<u8>::take(390);
-        assert_eq!((bytes.len(), bytes.as_ptr()), (390, place.cast()));
-        drop(bytes);
-        let mut again = Room::<f32>::take(90);
-        again.truncate(3);
-        assert_eq!(*again, [7.0; 3]);
-        drop(again);
         assert_eq!(*Room::<f32>::zeros(95), [0.0; 95]);
-        let many: Vec<Room<i16>> = (1..=30).map(|size| (0..size).collect()).collect();
-        drop(many);
-        assert_eq!(BUFFERS.with_borrow(Vec::len), KEPT);
+        assert_eq!(*(0..4_i16).collect::<Room<i16>>(), [0, 1, 2, 3]);
         assert_eq!(Room::<i16>::take(1000).len(), 1000);
     }
 }

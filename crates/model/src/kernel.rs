@@ -102,6 +102,13 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
     /// The effect on memory. Called only when every access fits its buffer.
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault>;
 
+    /// The first half of [`execute`](Kernel::execute): all but the writes, which the second half does, once and with the bytes of all it reads
+    /// and writes as they are now. `None` where a kernel has no halves. Tasks that run at once are computed side by side.
+    fn compute(&self, storage: &Storage<'_>) -> Option<Result<Write<'_>, Fault>> {
+        let _ = storage;
+        None
+    }
+
     /// The write accesses whose elements have a type that the kernel knows, with that type. Whoever looks for NaN asks for it.
     fn results(&self, _visit: &mut dyn FnMut(Access, ElementType)) {}
 
@@ -130,6 +137,9 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
         None
     }
 }
+
+/// Writes what a task has computed.
+pub type Write<'k> = Box<dyn FnOnce(&mut Storage<'_>) -> Result<(), Fault> + Send + 'k>;
 
 /// How well it is known what hardware does, from weak to strong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -36,6 +36,10 @@ pub struct Comparison {
     pub found: Option<f64>,
     /// The norm of the differences as a part of the norm of the reference, over elements that are finite in both; null where that is 0.
     pub relative_error: Option<f64>,
+    /// The same of the model itself, computed with every layer's result rounded to half precision: what rounding alone explains. Missing unless the
+    /// output was compared with a model and does not agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounding: Option<f64>,
     /// Elements that are NaN or an infinity in one of the two, and not the same in the other.
     pub not_finite: u64,
     /// The greatest magnitude of a finite element of the reference.
@@ -245,6 +249,7 @@ impl Comparison {
             expected: Some(expected).filter(|number: &f64| differing > 0 && number.is_finite()),
             found: Some(there).filter(|number: &f64| differing > 0 && number.is_finite()),
             relative_error: whole.relative_error(),
+            rounding: None,
             not_finite,
             largest_expected,
             index: index_of(place, &port.shape),
@@ -328,6 +333,19 @@ impl Comparison {
             };
             format!("; {} on the {of} (relative error){why}", percent(error))
         });
+        let rounding = self.rounding.filter(|_| !self.agrees);
+        let rounding = rounding.map_or_else(String::new, |rounding| {
+            let error = self.relative_error.unwrap_or(f64::INFINITY);
+            let explains = if error <= 2.0 * rounding {
+                "so this is rounding"
+            } else {
+                "so rounding alone does not explain it"
+            };
+            format!(
+                "; the model itself is {} off in float16, {explains}",
+                percent(rounding)
+            )
+        });
         let largest = match self.not_finite {
             0 => format!("the largest difference is {}{expected}", number(*max_abs)),
             1 => format!("1 by a NaN or an infinity{expected}"),
@@ -338,7 +356,7 @@ impl Comparison {
             self.largest_expected > 0.0 && self.largest_expected.max(*max_abs) < least;
         let subnormal = if !self.agrees && is_subnormal && !is_exact {
             format!(
-                "; all expected numbers are below {}, where float16 has steps of {}",
+                "; all expected numbers are below {}, where float16 has steps of {}, so these inputs test little: pass real ones (--input)",
                 number(least),
                 number(STEP)
             )
@@ -359,7 +377,7 @@ impl Comparison {
             )
         });
         format!(
-            "{verdict}; {differing} of {elements} differ{most}; {largest}, at {index:?}{from}{whole}{hidden}{subnormal}"
+            "{verdict}; {differing} of {elements} differ{most}; {largest}, at {index:?}{from}{whole}{rounding}{hidden}{subnormal}"
         )
     }
 }

@@ -5,7 +5,8 @@
 
 use crate::emit::Written;
 use crate::front::{Activation, Declared, Element, Front, Input, Layout, Quantisation, Source};
-use chipless_gemini::lower::{Precision, whole};
+pub use chipless_gemini::lower::Precision;
+use chipless_gemini::lower::whole;
 use chipless_gemini::{Data, Network, Schedule, WeightData};
 use chipless_kernels::cast::{Rounding, decode_f64, encode_f64};
 use chipless_model::{ElementType, Limits, Port, Program, Storage};
@@ -103,14 +104,19 @@ pub(crate) fn random(front: &Front, seed: u64) -> Result<Vec<Vec<f64>>, String> 
     inputs((front, 1), &written, front, &Inputs::new(), seed)
 }
 
-/// The outputs of a network in single precision, computed without a schedule, in the model's order of axes; so are the inputs.
+/// The outputs of a network, computed without a schedule, in the model's order of axes; so are the inputs. Results of layers are of single
+/// precision, or as they are stored.
 ///
 /// # Errors
 /// Weights that are not there, what cannot be computed.
-pub fn outputs(front: &Front, inputs: &[Vec<f64>]) -> Result<Vec<Vec<f64>>, String> {
+pub fn outputs(
+    front: &Front,
+    inputs: &[Vec<f64>],
+    precision: Precision,
+) -> Result<Vec<Vec<f64>>, String> {
     let written = Written::of(front, 1, true)?;
     let give = |at: usize| Ok(inputs[at].clone());
-    let mut maps = computed(&written, Precision::Single, &Limits::default(), &give)?;
+    let mut maps = computed(&written, precision, &Limits::default(), &give)?;
     let outputs = written.stored_outputs.iter();
     outputs
         .map(|(name, _)| {

@@ -162,8 +162,8 @@ fn shared(bytes: &[u8], one: &Front, beside: Beside<'_>) -> Result<(), Option<St
                 all[first..].to_vec()
             })
             .collect();
-        let both = compare::outputs(&two, &random)?;
-        let alone = compare::outputs(one, &second)?;
+        let both = compare::outputs(&two, &random, compare::Precision::Single)?;
+        let alone = compare::outputs(one, &second, compare::Precision::Single)?;
         for (pair, (both, alone)) in outputs().zip(both.iter().zip(&alone)) {
             if !doubles(&pair) {
                 continue;

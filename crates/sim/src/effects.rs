@@ -1,5 +1,6 @@
 //! What a task does to the outside of the engine: nothing, or its effect on memory.
 
+use crate::side_by_side::SideBySide;
 use crate::verified::Verified;
 use chipless_model::{Certainty, Fault, Program, Storage, TaskId};
 
@@ -7,6 +8,11 @@ use chipless_model::{Certainty, Fault, Program, Storage, TaskId};
 pub trait Effects {
     /// Applies the effect of a task.
     fn apply(&mut self, program: &Program<'_>, task: TaskId) -> Result<(), Fault>;
+
+    /// A task has started: whatever it waits for has happened. Its effect follows.
+    fn started(&mut self, task: TaskId) {
+        let _ = task;
+    }
 }
 
 /// Leaves the bytes alone.
@@ -26,6 +32,7 @@ pub struct Functional<'s, 'a> {
     observe: Option<Observer<'s>>,
     /// Whether it is known that what tasks touch lies in their buffers.
     fits: bool,
+    side_by_side: Option<SideBySide>,
 }
 
 struct Observer<'s>(&'s mut dyn FnMut(TaskId, &Storage<'_>));
@@ -43,23 +50,28 @@ impl<'s, 'a> Functional<'s, 'a> {
             storage,
             observe: None,
             fits: false,
+            side_by_side: None,
         }
     }
 
-    /// For this program alone: what was proven of it is not looked at again, task by task.
+    /// For this program alone: what was proven of it is not looked at again, task by task, and tasks that run at once are computed on several
+    /// threads.
     #[must_use]
     pub fn of(mut self, program: &Verified<'_, '_>) -> Functional<'s, 'a> {
         self.fits = program.is_proven();
+        let is_shared = self.fits && rayon::current_num_threads() > 1;
+        self.side_by_side = is_shared.then(SideBySide::default);
         self
     }
 
-    /// Calls back after each task, with the bytes as it left them.
+    /// Calls back after each task, with the bytes as it left them: tasks are computed one after the other then.
     #[must_use]
     pub fn observed_by(
         mut self,
         observe: &'s mut dyn FnMut(TaskId, &Storage<'_>),
     ) -> Functional<'s, 'a> {
         self.observe = Some(Observer(observe));
+        self.side_by_side = None;
         self
     }
 }
@@ -86,6 +98,11 @@ pub(crate) fn accesses_fit(program: &Program<'_>, task: TaskId) -> Result<(), Fa
 
 impl Effects for Functional<'_, '_> {
     fn apply(&mut self, program: &Program<'_>, task: TaskId) -> Result<(), Fault> {
+        if let Some(side_by_side) = &mut self.side_by_side
+            && let Some(done) = side_by_side.effect(program, task, self.storage)
+        {
+            return done;
+        }
         if !self.fits {
             accesses_fit(program, task)?;
         }
@@ -96,10 +113,20 @@ impl Effects for Functional<'_, '_> {
         }
         Ok(())
     }
+
+    fn started(&mut self, task: TaskId) {
+        if let Some(side_by_side) = &mut self.side_by_side {
+            side_by_side.started(task);
+        }
+    }
 }
 
 impl<E: Effects> Effects for &mut E {
     fn apply(&mut self, program: &Program<'_>, task: TaskId) -> Result<(), Fault> {
         (**self).apply(program, task)
+    }
+
+    fn started(&mut self, task: TaskId) {
+        (**self).started(task);
     }
 }

@@ -30,6 +30,7 @@ mod moment;
 mod outside;
 mod resource;
 mod session;
+mod side_by_side;
 mod stage;
 mod timeline;
 mod verified;

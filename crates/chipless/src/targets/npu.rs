@@ -387,6 +387,9 @@ const INT8: &str = "by the cost model, and as if the functions of the SHAVEs too
 /// Of so many tasks of DPUs and SHAVEs, one may be without a name in the trace of its own compilation. In all 223 traces of programs for NPU4000 that were looked at, none is.
 const MOST_NAMELESS: usize = 20;
 
+/// The parameter by which elements of neither 8 nor 16 bits count; 0 counts their bytes.
+const BY_BYTES: &str = "dma.odd_element";
+
 /// What to say of transfers whose elements count as numbers of 16 bits, which they are not: those of less than a byte take much longer than their
 /// bytes, those of 32 bits half as long. Nothing where that is less than a hundredth of what all transfers count.
 fn odd_elements_note(program: &Program<'_>) -> Option<String> {
@@ -422,7 +425,7 @@ fn odd_elements_note(program: &Program<'_>) -> Option<String> {
     });
     let both: Vec<String> = narrow.into_iter().chain(wide).collect();
     Some(format!(
-        "{}, as in the compiler's estimates: dma.odd_element sets the bytes of such an element. --what-if dma.odd_element=0 times them by their bytes",
+        "{}, as in the compiler's estimates: {BY_BYTES} sets the bytes of such an element. --what-if {BY_BYTES}=0 times them by their bytes",
         both.join(", and ")
     ))
 }
@@ -488,6 +491,7 @@ impl Recompiles for Opened<'_> {
         match change.split_once('=')? {
             ("tiles", number) => Some(format!("compile with the property NPU_TILES={number}")),
             ("precision", _) => Some(format!("compile a quantised model (nncf.quantize); {INT8}")),
+            (BY_BYTES, "0") => Some("if transfers of elements of less than a byte, or of 32 bits, took as long as their bytes: a rule of the compiler's estimates, which no measurement confirms".to_owned()),
             _ => None,
         }
     }
@@ -515,7 +519,8 @@ impl Recompiles for Opened<'_> {
             .iter()
             .any(|kernel| computes_wide(&**kernel));
         let narrow = is_wide.then(|| "precision=int8".to_owned());
-        more.into_iter().chain(narrow).collect()
+        let by_bytes = odd_elements_note(program).map(|_| format!("{BY_BYTES}=0"));
+        more.into_iter().chain(narrow).chain(by_bytes).collect()
     }
 }
 

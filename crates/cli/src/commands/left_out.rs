@@ -50,7 +50,7 @@ pub(crate) fn network(_: &str, _: &[u8]) -> Option<String> {
 
 /// Models are computed by what schedules them.
 pub(crate) fn model_outputs(
-    _: &Path,
+    _: (&Path, bool),
     _: (&str, &[Port]),
     _: &dyn Fn(&Port) -> Result<Vec<f64>, String>,
 ) -> Result<Vec<ModelOutput>, Failure> {

@@ -13,6 +13,7 @@ pub(crate) mod info;
 pub(crate) mod list;
 mod order;
 mod page;
+mod pool;
 pub(crate) mod report;
 pub(crate) mod retime;
 pub(crate) mod run;

@@ -169,6 +169,7 @@ fn side<'s, 'a>(run: &page::Run<'s, 'a>) -> Side<'s, 'a> {
     Side {
         program: run.program,
         timeline: run.timeline,
+        order: &run.timeline.order,
     }
 }
 

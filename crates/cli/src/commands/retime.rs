@@ -244,6 +244,11 @@ pub(super) struct Changes {
 }
 
 impl Changes {
+    /// Whether the run is timed again.
+    pub(super) fn are_asked_for(&self) -> bool {
+        self.rank || !self.what_if.is_empty()
+    }
+
     /// Runs with one change each, beside the latency without it, where any was asked for.
     pub(super) fn what_if(
         &self,

@@ -3,6 +3,7 @@
 pub(super) mod calibrate;
 mod compared_with;
 mod contract;
+mod counted;
 mod diagnosis;
 mod driven;
 pub(super) mod inputs;
@@ -15,6 +16,7 @@ mod tables;
 use super::Opened;
 use super::list::task_named;
 use super::order::{Asked, ORDERS};
+use super::pool;
 use super::retime::Changes;
 use crate::failure::{Exit, Failure, Told};
 use crate::options::{InputOptions, TargetOptions};
@@ -35,6 +37,7 @@ use clap::Args;
 pub(crate) use compared_with::ModelOutput;
 use compared_with::{ComparedWith, compared_with};
 use contract::Contract;
+use counted::Counted;
 use diagnosis::Search;
 use driven::Driven;
 use inputs::Given;
@@ -190,16 +193,14 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
     // Before anything computes: long files are read by several threads. A timing run leaves it to rayon to start threads where they are
     // needed: to start them can take longer than to prove a small program.
     if !arguments.timing_only || arguments.threads.is_some() {
-        // None is as many as there are; the stack is that of the main thread, which is one of them: kernels fork from it and need not wake the
-        // others each time, and memory that the proof used is there again.
-        let threads = arguments.threads.map_or(0, usize::from);
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .stack_size(8 << 20)
-            .use_current_thread()
-            .build_global();
-        pool.map_err(|error| Failure::misuse("--threads", error))?;
+        pool::start_with_caller(arguments.threads)?;
     }
+    let mut budgets = arguments.budgets.iter().flatten();
+    let has_latency = budgets.any(Budget::is_of_latency);
+    arguments.order.refuse_times(&[
+        ("--budget latency", has_latency),
+        ("--rank or --what-if", arguments.changes.are_asked_for()),
+    ])?;
     arguments.tables.check()?;
     if arguments.timing_only && arguments.evidence.is_some() {
         let expected = "expected a run with data: evidence is asked of what tasks compute, and --timing-only computes nothing. `chipless machine` grades the parameters behind times";
@@ -458,24 +459,21 @@ impl<'p> Session<'_, 'p> {
         if let Some(steps) = steps {
             return self.execute_steps(&steps, storage, contract.as_ref(), &random);
         }
-        let (progress, total) = (Bar::new("tasks"), self.program.tasks.len() as u64);
-        let mut done = 0;
+        let progress = Bar::new("tasks");
         let mut search = self.arguments.find_nan.then(Search::default);
+        let looks_on = search.is_some() || !dumps.is_empty();
         let mut observe = |task: TaskId, storage: &Storage<'_>| {
-            done += 1;
-            progress.at(done, total, "");
             dumps.observe(self.program, task, storage);
             if let Some(search) = &mut search {
                 search.observe(self.program, task, storage);
             }
         };
-        let outcome = chipless_sim::run_in(
-            verified,
-            self.order,
-            &mut Functional::new(&mut storage)
-                .of(verified)
-                .observed_by(&mut observe),
-        );
+        let mut functional = Functional::new(&mut storage).of(verified);
+        if looks_on {
+            functional = functional.observed_by(&mut observe);
+        }
+        let mut counted = Counted::new(functional, &progress);
+        let outcome = chipless_sim::run_in(verified, self.order, &mut counted);
         progress.clear();
         let searched = search.map(Search::found);
         self.executed(outcome, &storage, dumps, searched, &random)

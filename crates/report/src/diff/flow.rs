@@ -3,7 +3,6 @@
 use super::meaning::hash;
 use crate::extents::Extents;
 use chipless_model::{Access, BufferId, Direction, IndexVec, Program, Role, TaskId};
-use chipless_sim::Timeline;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -46,8 +45,8 @@ struct Written {
 }
 
 impl Flow {
-    /// Goes through the tasks of a run in the order of their effects.
-    pub(super) fn of(program: &Program<'_>, timeline: &Timeline) -> Flow {
+    /// Goes through the tasks in the order of their effects.
+    pub(super) fn of(program: &Program<'_>, order: &[TaskId]) -> Flow {
         let numbers = numbers(program);
         let mut budget = ALL_RUNS;
         let mut written: IndexVec<BufferId, Extents<Written>> =
@@ -59,7 +58,7 @@ impl Flow {
         };
         // Tasks whose bytes are read as data.
         let mut feeds: IndexVec<TaskId, bool> = program.tasks.iter().map(|_| false).collect();
-        for &task in &timeline.order {
+        for &task in order {
             let mut reads = Reads::default();
             let mut writes = Vec::new();
             let mut given = FxHasher::default();

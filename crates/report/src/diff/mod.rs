@@ -31,6 +31,8 @@ pub struct Side<'s, 'a> {
     pub program: &'s Program<'a>,
     /// Its run: in its order tasks write.
     pub timeline: &'s Timeline,
+    /// Its tasks in the order in which data flow is followed. Where several write the same bytes and nothing orders them, the last one counts.
+    pub order: &'s [TaskId],
 }
 
 /// What differs.

@@ -28,11 +28,11 @@ pub(super) struct Described<'s, 'a> {
 
 impl<'s, 'a> Described<'s, 'a> {
     pub(super) fn of(side: Side<'s, 'a>) -> Described<'s, 'a> {
-        let Side { program, timeline } = side;
+        let Side { program, order, .. } = side;
         let tasks = program.tasks.indices();
         let meanings: IndexVec<TaskId, Meaning> =
             tasks.map(|task| Meaning::of(program, task)).collect();
-        let flow = Flow::of(program, timeline);
+        let flow = Flow::of(program, order);
         let plain: IndexVec<TaskId, u64> = meanings.iter().map(Meaning::hash).collect();
         let mut of_kernel: FxHashMap<u32, u64> = FxHashMap::default();
         let mut fine: IndexVec<TaskId, u64> = program

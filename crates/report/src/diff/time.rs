@@ -153,7 +153,9 @@ fn why(a: Part, b: Part) -> &'static str {
 
 /// The critical path from 0 to the latency, cut at the ends of its tasks; each part belongs to the layer of its task.
 fn parts(side: Side<'_, '_>, engines: Option<&Engines<'_>>) -> FxHashMap<String, Part> {
-    let Side { program, timeline } = side;
+    let Side {
+        program, timeline, ..
+    } = side;
     let attribution = Attribution::of(program, timeline);
     let mut parts: FxHashMap<String, Part> = FxHashMap::default();
     let start = program.start.min(timeline.end).ns();

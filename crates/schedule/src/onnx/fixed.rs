@@ -58,7 +58,9 @@ fn tensor(name: &str, input: &ValueInfo, fixed: &Fixed) -> Result<Tensor, String
             let dims = dims.ok_or_else(|| {
                 format!("the input `{name}` has open dimensions; pass an array, as in --constant {name}=FILE.npy")
             })?;
-            let count = dims.iter().try_fold(1_i64, |all, dim| all.checked_mul(*dim));
+            let count = dims
+                .iter()
+                .try_fold(1_i64, |all, dim| all.checked_mul(*dim));
             let count = count.and_then(|count| usize::try_from(count).ok());
             let count = count.filter(|count| *count <= 1 << 26);
             let count = count.ok_or_else(|| format!("the input `{name}` is too large"))?;

@@ -135,7 +135,13 @@ impl Space {
                 "constants" => self.constants = constants(reader, value)?,
                 _ => {
                     let known = [
-                        "objective", "precision", "trees", "seed", "batch", "shapes", "constants",
+                        "objective",
+                        "precision",
+                        "trees",
+                        "seed",
+                        "batch",
+                        "shapes",
+                        "constants",
                     ];
                     return Err(reader.one_of(value.span, "an option", key, &known));
                 }

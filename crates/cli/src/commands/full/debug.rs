@@ -2,6 +2,7 @@
 
 use crate::commands::Opened;
 use crate::commands::order::{Asked, ORDERS};
+use crate::commands::pool;
 use crate::commands::run::{inputs, refusal, verify};
 use crate::failure::{Exit, Failure};
 use crate::files;
@@ -72,10 +73,7 @@ Exit status: 0 done, 1 a command of the script failed or the program was refused
 misused.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .stack_size(8 << 20)
-        .build_global();
-    pool.map_err(|error| Failure::misuse("debug", error))?;
+    pool::start(None)?;
     if arguments.dap {
         return serve(io::stdin(), io::stdout());
     }

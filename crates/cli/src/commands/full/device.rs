@@ -1,5 +1,6 @@
 //! `chipless device`
 
+use crate::commands::pool;
 use crate::commands::run::outputs;
 use crate::failure::{Exit, Failure, Told};
 use crate::files::{self, Growing, Names};
@@ -88,11 +89,7 @@ Exit status: 0 simulated, also when jobs missed deadlines, were refused or abort
 wrong, a file cannot be used, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(arguments.threads.map_or(0, usize::from))
-        .stack_size(8 << 20)
-        .build_global();
-    pool.map_err(|error| Failure::misuse("--threads", error))?;
+    pool::start(arguments.threads)?;
     let options = Options::with_files(Disk);
     match (&arguments.calibrate, &arguments.workload) {
         (Some(table), _) => calibrate(arguments, table, &options),

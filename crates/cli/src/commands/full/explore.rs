@@ -4,8 +4,8 @@ mod output;
 mod workloads;
 
 use super::interrupted::interrupted;
-use super::search_time::search_time;
 use super::map::read_adg;
+use super::search_time::search_time;
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::options::TargetOptions;

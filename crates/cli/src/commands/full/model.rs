@@ -8,9 +8,10 @@ use chipless_model::{Kind, Port};
 use chipless_schedule::{compare, import, onnx};
 use std::path::Path;
 
-/// The outputs of an ONNX model in single precision. Its inputs are those of a program of the same names, or the only one of each.
+/// The outputs of an ONNX model, with the results of its layers in single precision or in half. Its inputs are those of a program of the same
+/// names, or the only one of each.
 pub(crate) fn model_outputs(
-    path: &Path,
+    (path, in_half): (&Path, bool),
     (target, inputs): (&str, &[Port]),
     values: &dyn Fn(&Port) -> Result<Vec<f64>, String>,
 ) -> Result<Vec<ModelOutput>, Failure> {
@@ -70,7 +71,12 @@ pub(crate) fn model_outputs(
         }
     });
     let given = given.collect::<Result<Vec<_>, Failure>>()?;
-    let outputs = compare::outputs(&front, &given).map_err(unreadable)?;
+    let precision = if in_half {
+        compare::Precision::Stored
+    } else {
+        compare::Precision::Single
+    };
+    let outputs = compare::outputs(&front, &given, precision).map_err(unreadable)?;
     let made = front.declared.iter().zip(outputs);
     let made = made.map(|(output, numbers)| ModelOutput {
         name: output.name.clone(),

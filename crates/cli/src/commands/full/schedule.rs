@@ -91,7 +91,7 @@ pub(crate) struct Arguments {
     /// Fix an input at a number, or at an array.
     ///
     /// It is a constant of the scheduled network then, and no input. An input that decides what is computed (the condition of an `If`) has to be
-    /// fixed: silero_vad.onnx is scheduled with --constant sr=16000.
+    /// fixed: `silero_vad.onnx` is scheduled with --constant sr=16000.
     #[arg(long, value_name = "NAME=NUMBER|FILE.npy")]
     constant: Vec<String>,
     /// Write the scheduled network, for `run --network`.

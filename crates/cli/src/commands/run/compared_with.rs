@@ -1,5 +1,7 @@
 //! What `--compare` is given.
 
+use chipless::npy;
+use chipless_model::ElementType;
 use std::path::Path;
 
 /// An output as a model computes it.
@@ -8,6 +10,26 @@ pub(crate) struct ModelOutput {
     pub(crate) shape: Vec<u64>,
     /// Row by row.
     pub(crate) numbers: Vec<f64>,
+}
+
+impl ModelOutput {
+    /// The numbers as a file.
+    pub(super) fn file(&self) -> Vec<u8> {
+        let bytes = self.numbers.iter().flat_map(|n| n.to_le_bytes());
+        let header = npy::write_header(ElementType::Float64, &self.shape);
+        header.into_iter().chain(bytes).collect()
+    }
+
+    /// The norm of what rounding changes as a part of the norm of the numbers, where those are finite and not all 0.
+    pub(super) fn rounding(&self, rounded: &ModelOutput) -> Option<f64> {
+        let pairs = self.numbers.iter().zip(&rounded.numbers);
+        let changed: f64 = pairs
+            .map(|(exact, rounded)| (exact - rounded).powi(2))
+            .sum();
+        let all: f64 = self.numbers.iter().map(|n| n.powi(2)).sum();
+        let part = (changed / all).sqrt();
+        part.is_finite().then_some(part)
+    }
 }
 
 /// What a run is compared with follows from what is given.

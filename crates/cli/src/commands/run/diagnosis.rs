@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::files::{self, Names};
 use chipless::{FailureKind, npy, suggest};
 use chipless_kernels::cast::decode_f64;
-use chipless_model::{ElementType, Grade, Kind, Port, Program, Scale, Storage, TaskId};
+use chipless_model::{Grade, Kind, Port, Program, Scale, Storage, TaskId};
 use chipless_report::{Comparison, FirstNan, Reference, Searched, Tolerance};
 use chipless_sim::{Timeline, origin};
 use std::ffi::OsStr;
@@ -122,11 +122,20 @@ pub(super) fn compare(
         Ok(comparison)
     };
     if compared_with(path) == ComparedWith::Model {
-        let made = made_by(program, storage, path)?;
-        return made
+        let made = made_by(program, storage, (path, false))?;
+        let compared = made
             .iter()
-            .map(|(port, file)| beside(port, path, file))
-            .collect();
+            .map(|(port, made)| beside(port, path, &made.file()));
+        let mut compared: Vec<Comparison> = compared.collect::<Result<_, _>>()?;
+        if compared.iter().any(|comparison| !comparison.agrees)
+            && let Ok(in_half) = made_by(program, storage, (path, true))
+        {
+            let pairs = made.iter().zip(&in_half);
+            for (comparison, ((_, made), (_, rounded))) in compared.iter_mut().zip(pairs) {
+                comparison.rounding = made.rounding(rounded);
+            }
+        }
+        return Ok(compared);
     }
     let compared = references(program, path)?.into_iter().map(|(port, path)| {
         let file =
@@ -136,12 +145,12 @@ pub(super) fn compare(
     compared.collect()
 }
 
-/// Outputs that a model has as well, with a file of what it computes for the inputs of the run.
+/// Outputs that a model has as well, with what it computes for the inputs of the run: in single precision, or with layers rounded to half.
 fn made_by<'p>(
     program: &'p Program<'_>,
     storage: &Storage<'_>,
-    path: &Path,
-) -> Result<Vec<(&'p Port, Vec<u8>)>, Failure> {
+    (path, in_half): (&Path, bool),
+) -> Result<Vec<(&'p Port, ModelOutput)>, Failure> {
     let numbers = |port: &Port| {
         let bytes = chipless::output(port, storage).map_err(|failure| failure.message)?;
         let mut numbers = vec![0.0; port.shape.iter().product::<u64>() as usize];
@@ -149,29 +158,24 @@ fn made_by<'p>(
         decoded.map_err(|error| error.to_string())?;
         Ok(numbers)
     };
-    let made = full::model_outputs(path, (program.target, &program.interface.inputs), &numbers)?;
+    let inputs = (program.target, &*program.interface.inputs);
+    let made = full::model_outputs((path, in_half), inputs, &numbers)?;
     let ports = &program.interface.outputs;
     let alone = ports.len() == 1 && made.len() == 1;
-    let mut found = Vec::new();
-    for ModelOutput {
-        name,
-        shape,
-        numbers,
-    } in &made
-    {
-        let port = Port::position(ports, name).or(alone.then_some(0));
-        if let Some(at) = port {
-            let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
-            let file = [npy::write_header(ElementType::Float64, shape), bytes].concat();
-            found.push((&ports[at], file));
-        }
-    }
+    let names: Vec<String> = made.iter().map(|output| output.name.clone()).collect();
+    let found: Vec<(&Port, ModelOutput)> = made
+        .into_iter()
+        .filter_map(|output| {
+            let at = Port::position(ports, &output.name).or(alone.then_some(0))?;
+            Some((&ports[at], output))
+        })
+        .collect();
     if found.is_empty() {
-        let names = |names: Vec<&str>| names.join(", ");
+        let own: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
         let text = format!(
             "expected a model with an output of the program ({}), found {}",
-            names(ports.iter().map(|port| &*port.name).collect()),
-            names(made.iter().map(|output| &*output.name).collect())
+            own.join(", "),
+            names.join(", ")
         );
         return Err(Failure::unreadable(path.display(), text));
     }

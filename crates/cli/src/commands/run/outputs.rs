@@ -59,6 +59,11 @@ impl Dumps {
         }
     }
 
+    /// Whether none was asked for.
+    pub(super) fn is_empty(&self) -> bool {
+        self.asked.is_empty()
+    }
+
     /// Keeps what a task wrote, if it is one of those asked for: for each buffer the bytes of all write accesses, one after
     /// the other.
     pub(super) fn observe(&mut self, program: &Program<'_>, task: TaskId, storage: &Storage<'_>) {

@@ -16,6 +16,17 @@ pub struct Partial {
     sums: Sums,
 }
 
+/// What a workload makes of what it reads.
+pub enum Made {
+    /// Sums for the accumulators.
+    Sums(Partial),
+    /// Elements for the tiles.
+    Elements(Written),
+}
+
+/// Elements as they are stored.
+pub struct Written(Elements);
+
 /// Sums `[y][x][k]` of the two classes of numbers that the multipliers know.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Sums {
@@ -63,34 +74,32 @@ impl Workload {
         }
     }
 
-    /// Does what the task does. Reads of the own tile, then writes to the own tile and to those of halo regions.
+    /// What the task makes: reads of the own tile. [`write`](Workload::write) does the rest.
     ///
-    /// `partial` carries the accumulators of the tile's DPU from one workload to the next: `None` before the first one.
-    /// A continued workload leaves its sums there and writes nothing (the compiler gives such a task no output buffer
-    /// but the accumulators); the next one adds its own and, unless it is continued itself, finishes them.
+    /// `earlier` is what the workload before on the tile's DPU left in its accumulators, if that was a [continued](Workload::is_continued) one.
+    /// A continued workload leaves its sums there and writes nothing (the compiler gives such a task no output buffer but the accumulators);
+    /// the next one adds its own and, unless it is continued itself, finishes them.
     ///
     /// # Errors
-    /// What [`unsupported`](Workload::unsupported) names, pointers in tables that leave the tile, sums that do not
-    /// belong to this box. Nothing has been written then.
-    pub fn execute(
+    /// What [`unsupported`](Workload::unsupported) names, pointers in tables that leave the tile, outputs that do, sums that do not belong to
+    /// this box.
+    pub fn compute<'t>(
         &self,
-        memory: &mut dyn TileMemory,
-        partial: &mut Option<Partial>,
-    ) -> Result<(), Fault> {
-        let earlier = partial.take();
+        tiles: &dyn Fn(u8) -> Option<&'t [u8]>,
+        earlier: Option<Partial>,
+    ) -> Result<Made, Fault> {
         if let Some(reason) = self.unsupported() {
             return Err(Fault::unsupported(reason));
         }
         if let Some(earlier) = &earlier {
             self.check_continues(earlier)?;
         }
-        let tile = memory
-            .tile(self.tile)
+        let tile = tiles(self.tile)
             .ok_or_else(|| Fault::program(format!("tile {} does not exist", self.tile)))?;
         if self.continued {
             self.check_accumulators(tile)?;
         } else {
-            self.output.check(self.tile, memory)?;
+            self.output.check(self.tile, tiles)?;
         }
         let table = if self.uses_weight_table() {
             self.weights.read_table(tile, self.geometry.outputs)?
@@ -118,19 +127,31 @@ impl Workload {
             }
         };
         if self.continued {
-            *partial = Some(Partial {
+            return Ok(Made::Sums(Partial {
                 extent: self.geometry.extent(),
                 sums,
-            });
-            return Ok(());
+            }));
         }
         let lookup = self.lookup.map(|lookup| lookup.read(tile)).transpose()?;
         let elements = self.finish(sums, &table, lookup.as_ref())?;
+        Ok(Made::Elements(Written(elements)))
+    }
+
+    /// Writes what a workload has made to its tile and to those of halo regions, or gives back the sums that it leaves in the accumulators.
+    ///
+    /// # Errors
+    /// A tile that is not there any more.
+    pub fn write(&self, made: Made, memory: &mut dyn TileMemory) -> Result<Option<Partial>, Fault> {
+        let Written(elements) = match made {
+            Made::Sums(partial) => return Ok(Some(partial)),
+            Made::Elements(elements) => elements,
+        };
         match elements {
             Elements::One(elements) => self.output.write(self.tile, &elements, memory),
             Elements::Two(elements) => self.output.write(self.tile, &elements, memory),
             Elements::Four(elements) => self.output.write(self.tile, &elements, memory),
-        }
+        }?;
+        Ok(None)
     }
 
     fn finish(

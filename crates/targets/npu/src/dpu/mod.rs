@@ -36,7 +36,7 @@ mod zeros;
 #[cfg(test)]
 mod tests;
 
-pub use execute::Partial;
+pub use execute::{Made, Partial};
 pub use figures::{Cost, DpuFigures, Model, Multipliers, Stencil};
 pub(crate) use ranges::physical;
 pub use region::{Operand, Region, TILE_BYTES, TileMemory};

@@ -291,11 +291,14 @@ impl Output {
     }
 
     /// Whether the box can be written: checked before anything is computed.
-    pub(super) fn check(&self, own: u8, memory: &dyn TileMemory) -> Result<(), Fault> {
+    pub(super) fn check<'t>(
+        &self,
+        own: u8,
+        tiles: &dyn Fn(u8) -> Option<&'t [u8]>,
+    ) -> Result<(), Fault> {
         for destination in self.destinations(own) {
             let tile = destination.tile;
-            let size = memory
-                .tile(tile)
+            let size = tiles(tile)
                 .ok_or_else(|| Fault::program(format!("output: tile {tile} does not exist")))?
                 .len();
             let (_, end) = self.span(&destination);

@@ -37,9 +37,6 @@ pub enum Operand {
 
 /// The tiles' memories, as a workload sees them.
 pub trait TileMemory {
-    /// The bytes of a tile's address space; `None` where there is no such tile.
-    fn tile(&self, tile: u8) -> Option<&[u8]>;
-
-    /// The bytes of a tile's address space, to be written.
+    /// The bytes of a tile's address space, to be written; `None` where there is no such tile.
     fn tile_mut(&mut self, tile: u8) -> Option<&mut [u8]>;
 }

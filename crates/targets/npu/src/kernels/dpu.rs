@@ -3,10 +3,10 @@
 use super::layer_of;
 use super::{Cmx, Descriptors, Knowledge};
 use crate::address::CMX_REACH;
-use crate::dpu::{Region, TileMemory, Workload, physical};
+use crate::dpu::{Made, Region, TileMemory, Workload, physical};
 use chipless_model::{
     Access, BufferId, Certainty, Dependence, Direction, Doubt, ElementType, Fault, Kernel, Pattern,
-    Series, Storage, Swizzle, Zero,
+    Series, Storage, Swizzle, Write, Zero,
 };
 use std::borrow::Cow;
 use std::ops::Range;
@@ -145,21 +145,13 @@ impl Kernel for DpuTask<'_> {
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        self.descriptors.check(storage)?;
-        let earlier = |Accumulators { buffer, earlier }: &Accumulators| {
-            let earlier = earlier.as_ref()?;
-            let sums = storage
-                .bytes(*buffer)
-                .get(..earlier.accumulator_bytes() as usize)?;
-            Some(earlier.partial(sums))
-        };
-        let mut partial = self.accumulators.as_ref().and_then(earlier);
-        let (cmx, workload) = (self.cmx, &self.workload);
-        workload.execute(&mut Tiles { storage, cmx }, &mut partial)?;
-        if let (Some(accumulators), Some(partial)) = (&self.accumulators, partial) {
-            partial.write(storage.bytes_mut(accumulators.buffer));
-        }
-        Ok(())
+        let made = self.made(storage)?;
+        self.write(made, storage)
+    }
+
+    fn compute(&self, storage: &Storage<'_>) -> Option<Result<Write<'_>, Fault>> {
+        let write = |made| -> Write<'_> { Box::new(|storage| self.write(made, storage)) };
+        Some(self.made(storage).map(write))
     }
 
     fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
@@ -183,6 +175,29 @@ impl Kernel for DpuTask<'_> {
 }
 
 impl DpuTask<'_> {
+    fn made(&self, storage: &Storage<'_>) -> Result<Made, Fault> {
+        self.descriptors.check(storage)?;
+        let earlier = |Accumulators { buffer, earlier }: &Accumulators| {
+            let earlier = earlier.as_ref()?;
+            let sums = storage
+                .bytes(*buffer)
+                .get(..earlier.accumulator_bytes() as usize)?;
+            Some(earlier.partial(sums))
+        };
+        let earlier = self.accumulators.as_ref().and_then(earlier);
+        let tile = |tile| Some(storage.bytes(self.cmx.buffer(tile)?));
+        self.workload.compute(&tile, earlier)
+    }
+
+    fn write(&self, made: Made, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        let cmx = self.cmx;
+        let partial = self.workload.write(made, &mut Tiles { storage, cmx })?;
+        if let (Some(accumulators), Some(partial)) = (&self.accumulators, partial) {
+            partial.write(storage.bytes_mut(accumulators.buffer));
+        }
+        Ok(())
+    }
+
     /// What the task touches, tensors as they are addressed.
     fn tensors(&self, visit: &mut dyn FnMut(Access, Swizzle, &'static str)) {
         self.descriptors
@@ -245,10 +260,6 @@ struct Tiles<'s, 'b> {
 }
 
 impl TileMemory for Tiles<'_, '_> {
-    fn tile(&self, tile: u8) -> Option<&[u8]> {
-        Some(self.storage.bytes(self.cmx.buffer(tile)?))
-    }
-
     fn tile_mut(&mut self, tile: u8) -> Option<&mut [u8]> {
         Some(self.storage.bytes_mut(self.cmx.buffer(tile)?))
     }

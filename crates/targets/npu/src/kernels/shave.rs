@@ -9,7 +9,7 @@ use chipless_kernels::room::Room;
 use chipless_kernels::{cast, strided};
 use chipless_model::{
     Access, BufferId, Dependence, Direction, Doubt, ElementType, Fault, Kernel, Kind, Pattern,
-    Storage, Zero,
+    Storage, Write, Zero,
 };
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -39,6 +39,14 @@ pub(crate) enum Work {
     },
     /// Not a kernel: cache maintenance and the like, which has no effect on memory here.
     Maintenance(&'static str),
+}
+
+/// What an invocation makes.
+enum Made {
+    Nothing,
+    /// The bytes of its only output.
+    Halves(Room<u8>),
+    Tensors(Vec<shave::Tensor>),
 }
 
 impl Kernel for Invocation<'_> {
@@ -215,29 +223,13 @@ impl Kernel for Invocation<'_> {
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        self.descriptors.check(storage)?;
-        let invocation = match &self.work {
-            Work::Known(invocation) => invocation,
-            Work::Maintenance(_) => return Ok(()),
-            Work::Unknown {
-                identity, release, ..
-            } => return Err(Fault::unsupported(unknown(identity, release.as_deref()))),
-        };
-        self.expect_bounds(storage, invocation)?;
-        if self.replaces_halves(storage, invocation)? {
-            return Ok(());
-        }
-        let inputs = invocation
-            .inputs
-            .iter()
-            .map(|t| self.load(storage, t))
-            .collect::<Result<Vec<_>, _>>()?;
-        let outputs = shave::evaluate(invocation, &inputs)?;
-        for (tensor, place) in outputs.iter().zip(&invocation.outputs) {
-            self.store(storage, place, &tensor.values)?;
-            self.store_sizes(storage, place)?;
-        }
-        Ok(())
+        let made = self.made(storage)?;
+        self.write(made, storage)
+    }
+
+    fn compute(&self, storage: &Storage<'_>) -> Option<Result<Write<'_>, Fault>> {
+        let write = |made| -> Write<'_> { Box::new(|storage| self.write(made, storage)) };
+        Some(self.made(storage).map(write))
     }
 
     fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
@@ -357,30 +349,73 @@ impl Invocation<'_> {
         })
     }
 
-    /// Does what makes one half from one half, without decoding them all: whether it was that.
-    fn replaces_halves(
+    /// What the invocation makes of what it reads.
+    fn made(&self, storage: &Storage<'_>) -> Result<Made, Fault> {
+        self.descriptors.check(storage)?;
+        let invocation = match &self.work {
+            Work::Known(invocation) => invocation,
+            Work::Maintenance(_) => return Ok(Made::Nothing),
+            Work::Unknown {
+                identity, release, ..
+            } => return Err(Fault::unsupported(unknown(identity, release.as_deref()))),
+        };
+        self.expect_bounds(storage, invocation)?;
+        if let Some(halves) = self.replaced_halves(storage, invocation)? {
+            return Ok(Made::Halves(halves));
+        }
+        let inputs = invocation
+            .inputs
+            .iter()
+            .map(|t| self.load(storage, t))
+            .collect::<Result<Vec<_>, _>>()?;
+        shave::evaluate(invocation, &inputs).map(Made::Tensors)
+    }
+
+    fn write(&self, made: Made, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        let Work::Known(invocation) = &self.work else {
+            return Ok(());
+        };
+        match made {
+            Made::Nothing => {}
+            Made::Halves(bytes) => {
+                for place in &invocation.outputs {
+                    let (buffer, pattern) = self.located(place)?;
+                    strided::scatter(&bytes, storage.bytes_mut(buffer), &pattern).map_err(fault)?;
+                    self.store_sizes(storage, place)?;
+                }
+            }
+            Made::Tensors(tensors) => {
+                for (tensor, place) in tensors.iter().zip(&invocation.outputs) {
+                    self.store(storage, place, &tensor.values)?;
+                    self.store_sizes(storage, place)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The results of what makes one half from one half, without decoding them all; `None` where it is not that.
+    fn replaced_halves(
         &self,
-        storage: &mut Storage<'_>,
+        storage: &Storage<'_>,
         invocation: &shave::Invocation,
-    ) -> Result<bool, Fault> {
+    ) -> Result<Option<Room<u8>>, Fault> {
         let ([input], [output]) = (&invocation.inputs[..], &invocation.outputs[..]) else {
-            return Ok(false);
+            return Ok(None);
         };
         let Some(function) = shave::HalfFunction::of(invocation) else {
-            return Ok(false);
+            return Ok(None);
         };
-        let ((buffer, from), (other, to)) = (self.located(input)?, self.located(output)?);
+        let ((buffer, from), (_, to)) = (self.located(input)?, self.located(output)?);
         let size = input.shape.elements().checked_mul(2);
         if (from.bytes(), to.bytes()) != (size, size) {
-            return Ok(false);
+            return Ok(None);
         }
         let mut bytes = Room::take(from.bytes().unwrap_or(0) as usize);
         let packed = Pattern::contiguous(0, bytes.len() as u64);
         strided::copy(storage.bytes(buffer), &from, &mut bytes, &packed).map_err(fault)?;
         function.replace(&mut bytes).map_err(fault)?;
-        strided::scatter(&bytes, storage.bytes_mut(other), &to).map_err(fault)?;
-        self.store_sizes(storage, output)?;
-        Ok(true)
+        Ok(Some(bytes))
     }
 
     fn load(&self, storage: &Storage<'_>, tensor: &TensorRef) -> Result<shave::Tensor, Fault> {

@@ -1,7 +1,7 @@
 //! Descriptors and memories for tests.
 
 use crate::dpu::registers::{HALO_OFFSET, HaloRegion, Invariant, PALETTE_OFFSET, Variant};
-use crate::dpu::{DecodeError, TileMemory, Workload};
+use crate::dpu::{DecodeError, Partial, TileMemory, Workload};
 use crate::generation::PostStages;
 use chipless_model::Fault;
 
@@ -161,7 +161,7 @@ impl Task {
 
     /// Decodes and executes.
     pub(super) fn run(&self, memory: &mut Memory) -> Result<(), Fault> {
-        self.decode().expect("decodes").execute(memory, &mut None)
+        execute(&self.decode().expect("decodes"), memory, &mut None)
     }
 }
 
@@ -171,11 +171,19 @@ pub(super) struct Memory {
     pub(super) tiles: Vec<Vec<u8>>,
 }
 
-impl TileMemory for Memory {
-    fn tile(&self, tile: u8) -> Option<&[u8]> {
-        self.tiles.get(usize::from(tile)).map(Vec::as_slice)
-    }
+/// Does what a workload does; `partial` carries the accumulators from one to the next.
+pub(super) fn execute(
+    workload: &Workload,
+    memory: &mut Memory,
+    partial: &mut Option<Partial>,
+) -> Result<(), Fault> {
+    let tile = |tile: u8| memory.tiles.get(usize::from(tile)).map(Vec::as_slice);
+    let made = workload.compute(&tile, partial.take())?;
+    *partial = workload.write(made, memory)?;
+    Ok(())
+}
 
+impl TileMemory for Memory {
     fn tile_mut(&mut self, tile: u8) -> Option<&mut [u8]> {
         self.tiles.get_mut(usize::from(tile)).map(Vec::as_mut_slice)
     }

@@ -1,8 +1,8 @@
 //! Known numbers, one rule at a time.
 
 use super::build::{
-    INPUT, MAPS, Memory, NO_MAP, ONE, OUTPUT, SECOND, TABLE, Task, WEIGHTS, identity, quantised,
-    scale_word,
+    INPUT, MAPS, Memory, NO_MAP, ONE, OUTPUT, SECOND, TABLE, Task, WEIGHTS, execute, identity,
+    quantised, scale_word,
 };
 use crate::dpu::registers::HaloRegion;
 use crate::dpu::{Operand, Region, TILE_BYTES, Workload};
@@ -341,22 +341,19 @@ fn a_continued_convolution_is_one_convolution() {
     first.accesses(&mut |region| assert!(!region.write));
 
     let mut accumulators = None;
-    first.execute(&mut memory, &mut accumulators).expect("runs");
+    execute(&first, &mut memory, &mut accumulators).expect("runs");
     assert!(memory == before, "nothing is written");
     let kept = accumulators.clone();
-    last.execute(&mut memory, &mut accumulators).expect("runs");
+    execute(&last, &mut memory, &mut accumulators).expect("runs");
     assert!(accumulators.is_none());
     // (16 · 2 · 1 + 16 · 4 · 0.5 + 1) · 2, with bias and scale of the last one only.
     assert_eq!(memory.get_halves(OUTPUT, 32), [130.0; 32]);
-    let alone = last.execute(&mut memory, &mut None);
+    let alone = execute(&last, &mut memory, &mut None);
     assert_eq!((alone, memory.get_halves(OUTPUT, 1)), (Ok(()), vec![66.0]));
 
     let (other, mut other_memory) = identity();
-    let fault = other
-        .decode()
-        .expect("decodes")
-        .execute(&mut other_memory, &mut kept.clone())
-        .expect_err("another box");
+    let other = other.decode().expect("decodes");
+    let fault = execute(&other, &mut other_memory, &mut kept.clone()).expect_err("another box");
     assert_eq!(
         fault.message,
         "the accumulators hold a continued box of 2x1x16, this workload computes 1x1x16"
@@ -366,9 +363,8 @@ fn a_continued_convolution_is_one_convolution() {
         .integers(1)
         .decode()
         .expect("decodes");
-    let fault = quantised
-        .execute(&mut Memory::zeroed(), &mut kept.clone())
-        .expect_err("another type");
+    let fault =
+        execute(&quantised, &mut Memory::zeroed(), &mut kept.clone()).expect_err("another type");
     assert_eq!(
         fault.message,
         "the accumulators hold continued sums of another type"
@@ -388,7 +384,7 @@ fn sums_of_the_newer_dpu_go_over_all_channels() {
     memory.put_halves(INPUT, &[2.0; 32]);
     for (stages, sum) in [(PostStages::Separate, 32.0), (PostStages::Float, 64.0)] {
         let workload = task.decode_with(stages).expect("decodes");
-        workload.execute(&mut memory, &mut None).expect("runs");
+        execute(&workload, &mut memory, &mut None).expect("runs");
         assert_eq!(memory.get_halves(OUTPUT, 16), [sum; 16], "{stages:?}");
     }
 }

@@ -1,7 +1,8 @@
 //! What is refused, what is said of the rest, and what it costs.
 
 use super::build::{
-    INPUT_MAP, Memory, NO_MAP, ONE, POINTERS, Task, WEIGHTS, identity, quantised, scale_word,
+    INPUT_MAP, Memory, NO_MAP, ONE, POINTERS, Task, WEIGHTS, execute, identity, quantised,
+    scale_word,
 };
 use crate::dpu::registers::HaloRegion;
 use crate::dpu::{Cost, DpuFigures};
@@ -392,7 +393,7 @@ fn what_is_not_known_decodes_and_is_refused_by_name() {
         let workload = task.decode().expect(reason);
         assert_eq!(workload.unsupported().as_deref(), Some(*reason));
         let mut memory = Memory::zeroed();
-        let fault = workload.execute(&mut memory, &mut None).expect_err(reason);
+        let fault = execute(&workload, &mut memory, &mut None).expect_err(reason);
         assert!(fault.unsupported && fault.message == *reason && memory == Memory::zeroed());
         // Listings and timing still work.
         workload.accesses(&mut |_| ());
