@@ -199,19 +199,22 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
     let misused = |text: String| Failure::misuse("--set", text);
     let mut machine: toml::Table =
         toml::from_str(text).map_err(|error| misused(error.to_string()))?;
-    for figure in figures {
-        let (key, value) = figure
+    for change in figures {
+        let (key, value) = change
             .split_once('=')
-            .ok_or_else(|| misused(format!("expected KEY=VALUE, found \"{figure}\"")))?;
+            .ok_or_else(|| misused(format!("expected KEY=VALUE, found \"{change}\"")))?;
         let of_mesh = of_mesh(&machine, key, value);
+        // What a mesh has by the cycle goes with its clock.
+        let was = of_mesh.is_some() && key == "clock_hz";
+        let was = megahertz(&machine).filter(|_| was);
         let (key, value) = match &of_mesh {
             Some((own, value)) => (*own, value.as_str()),
             None => (key, value),
         };
-        let Some(slot) = slot(&mut machine, key) else {
-            if let Some((_, own)) = OF_MESHES.iter().find(|(mesh, _)| *mesh == key) {
+        let Some(figure) = slot(&mut machine, key) else {
+            if is_of_mesh(&machine) && WHEN_SCHEDULED.iter().any(|of| key.starts_with(of)) {
                 return Err(misused(format!(
-                    "`{key}` is a key of the mesh file; a run takes it from there, and --set changes it as `{own}`"
+                    "`{key}` counts when a network is scheduled, and the schedule holds what follows from it: change it in the mesh file and schedule again, or let `chipless tune` try several values"
                 )));
             }
             let hint = hint(&self::figures(text), key);
@@ -219,21 +222,30 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
                 "expected a parameter of the machine (`chipless machine` lists them), found \"{key}\"{hint}"
             )));
         };
-        if let Some(product) = product(slot, value, whole) {
-            *slot = product;
-            continue;
-        }
         // A text needs no quotes.
         let parsed = toml::from_str::<toml::Table>(&format!("value = {value}"))
             .ok()
             .and_then(|mut table| table.remove("value"));
-        *slot = match parsed {
+        *figure = match product(figure, value, whole).or(parsed) {
             Some(value) => value,
-            None if slot.is_str() => toml::Value::String(value.to_owned()),
-            None => with_unit(text, key, value, slot.is_integer()).map_err(misused)?,
+            None if figure.is_str() => toml::Value::String(value.to_owned()),
+            None => with_unit(text, key, value, figure.is_integer()).map_err(misused)?,
         };
+        let faster = was.zip(megahertz(&machine)).map(|(was, now)| now / was);
+        let rate = slot(&mut machine, "dram.bytes_per_second");
+        if let Some((factor, rate)) = faster.zip(rate)
+            && let Some(scaled) = product(rate, &format!("{factor}x"), false)
+        {
+            *rate = scaled;
+        }
     }
     Ok(machine.to_string())
+}
+
+/// The clock of a machine that has one.
+fn megahertz(machine: &toml::Table) -> Option<f64> {
+    let clock = value(machine, "clock_mhz")?;
+    clock.as_float().or(Some(clock.as_integer()? as f64))
 }
 
 /// Words that people use, and what names of parameters have in their place.
@@ -246,12 +258,13 @@ const OFFERED: usize = 8;
 fn hint(known: &[Figure], key: &str) -> String {
     let word = WORDS.iter().find(|(word, _)| *word == key);
     let word = word.map_or(key, |(_, own)| *own);
-    // Runs do not use those of the device.
+    // Runs do not use those of the device. Those of meshes have the names of mesh files, too.
+    let is_of_mesh = known.iter().any(|figure| figure.key == OF_RUNS_OF_MESHES);
+    let of_meshes = OF_MESHES.iter().filter(move |_| is_of_mesh);
     let known = || {
-        known
-            .iter()
-            .map(|figure| &*figure.key)
-            .filter(|key| !is_figure(key))
+        let own = known.iter().map(|figure| &*figure.key);
+        let own = own.filter(|key| !is_figure(key));
+        own.chain(of_meshes.clone().map(|(mesh, _)| *mesh))
     };
     let is_meant = |known: &&str| {
         let mut parts = known.split('.');
@@ -295,6 +308,29 @@ pub const OF_MESHES: [(&str, &str); 15] = [
     ("core.mac_pj", "energy.mac"),
 ];
 
+/// Keys of mesh files, or what they begin with, that a run has no use for: the schedule says how long units take and where they are.
+const WHEN_SCHEDULED: [&str; 11] = [
+    "mesh",
+    "stride",
+    "vector.lanes",
+    "ofmap_stream_bytes",
+    "l2.bytes_per_cycle",
+    "core.kind",
+    "core.array",
+    "core.lanes",
+    "core.vector",
+    "core.bus.",
+    "core.buffers.",
+];
+
+/// A parameter that only machines have which stand for a mesh.
+const OF_RUNS_OF_MESHES: &str = "core.weight_banks";
+
+/// Whether a machine file is one of those that stand for a mesh.
+fn is_of_mesh(machine: &toml::Table) -> bool {
+    value(machine, OF_RUNS_OF_MESHES).is_some()
+}
+
 /// A key of a mesh file with its value, as the machine file of a run has them: other names, and rates by the second. What a mesh has as
 /// several numbers is not changed so.
 fn of_mesh(machine: &toml::Table, key: &str, given: &str) -> Option<(&'static str, String)> {
@@ -303,9 +339,7 @@ fn of_mesh(machine: &toml::Table, key: &str, given: &str) -> Option<(&'static st
         return None;
     }
     let number: Option<f64> = given.parse().ok();
-    let clock = value(machine, "clock_mhz");
-    let megahertz =
-        clock.and_then(|clock| clock.as_float().or(Some(clock.as_integer()? as f64)))?;
+    let megahertz = megahertz(machine)?;
     let scaled = match (key, number) {
         ("dram.bytes_per_cycle", Some(number)) => (number * megahertz * 1e6).to_string(),
         ("clock_hz", Some(number)) => (number / 1e6).to_string(),

@@ -261,6 +261,32 @@ impl Comparison {
         Some((comparison, place))
     }
 
+    /// What rounding explains, where the model was computed with it.
+    fn rounding_text(&self) -> String {
+        let Some(rounding) = self.rounding.filter(|_| !self.agrees) else {
+            return String::new();
+        };
+        let error = self.relative_error.unwrap_or(f64::INFINITY);
+        let explains = if error <= 2.0 * rounding {
+            "so this is rounding"
+        } else {
+            "so rounding alone does not explain it"
+        };
+        let off = percent(rounding);
+        format!("; the model itself is {off} off in float16, {explains}")
+    }
+
+    /// That inputs give nothing but numbers which float16 hardly holds.
+    fn subnormal_text(&self) -> Option<String> {
+        let least = LEAST_NORMAL;
+        let is_subnormal =
+            self.largest_expected > 0.0 && self.largest_expected.max(self.max_abs) < least;
+        let (least, step) = (number(least), number(STEP));
+        (!self.agrees && is_subnormal).then(|| {
+            format!("; all expected numbers are below {least}, where float16 has steps of {step}, so these inputs test little: pass real ones (--input)")
+        })
+    }
+
     /// One sentence for people.
     pub fn line(&self) -> String {
         if self.differing == 0 {
@@ -293,7 +319,6 @@ impl Comparison {
             };
             format!("does not agree{within}: {beyond} {are} beyond it")
         };
-        let percent = |part: f64| format!("{} %", number(part * 100.0));
         // Counts and indices have no usual size.
         let is_exact = tolerance.relative == 0.0 && tolerance.absolute == 0.0;
         let most = self.max_relative.filter(|_| !is_exact);
@@ -333,36 +358,16 @@ impl Comparison {
             };
             format!("; {} on the {of} (relative error){why}", percent(error))
         });
-        let rounding = self.rounding.filter(|_| !self.agrees);
-        let rounding = rounding.map_or_else(String::new, |rounding| {
-            let error = self.relative_error.unwrap_or(f64::INFINITY);
-            let explains = if error <= 2.0 * rounding {
-                "so this is rounding"
-            } else {
-                "so rounding alone does not explain it"
-            };
-            format!(
-                "; the model itself is {} off in float16, {explains}",
-                percent(rounding)
-            )
-        });
+        let rounding = self.rounding_text();
         let largest = match self.not_finite {
             0 => format!("the largest difference is {}{expected}", number(*max_abs)),
             1 => format!("1 by a NaN or an infinity{expected}"),
             many => format!("{many} by a NaN or an infinity, the first{expected}"),
         };
-        let least = LEAST_NORMAL;
-        let is_subnormal =
-            self.largest_expected > 0.0 && self.largest_expected.max(*max_abs) < least;
-        let subnormal = if !self.agrees && is_subnormal && !is_exact {
-            format!(
-                "; all expected numbers are below {}, where float16 has steps of {}, so these inputs test little: pass real ones (--input)",
-                number(least),
-                number(STEP)
-            )
-        } else {
-            String::new()
-        };
+        let subnormal = self
+            .subnormal_text()
+            .filter(|_| !is_exact)
+            .unwrap_or_default();
         // An output that is judged by its large numbers may be wrong in its small ones.
         let hidden = self.worst_slice.as_ref().filter(|slice| {
             *beyond == 0 && tolerance.relative > 0.0 && slice.relative_error > tolerance.relative
@@ -380,6 +385,10 @@ impl Comparison {
             "{verdict}; {differing} of {elements} differ{most}; {largest}, at {index:?}{from}{whole}{rounding}{hidden}{subnormal}"
         )
     }
+}
+
+fn percent(part: f64) -> String {
+    format!("{} %", number(part * 100.0))
 }
 
 /// Sums of squares of differences and of what is expected.

@@ -2,7 +2,7 @@
 
 pub(crate) use chipless::check;
 
-use super::run::ModelOutput;
+use super::run::{Model, ModelOutput};
 use crate::failure::{Exit, Failure};
 use crate::files::Bytes;
 use crate::output::Format;
@@ -50,7 +50,7 @@ pub(crate) fn network(_: &str, _: &[u8]) -> Option<String> {
 
 /// Models are computed by what schedules them.
 pub(crate) fn model_outputs(
-    _: (&Path, bool),
+    _: Model<'_>,
     _: (&str, &[Port]),
     _: &dyn Fn(&Port) -> Result<Vec<f64>, String>,
 ) -> Result<Vec<ModelOutput>, Failure> {

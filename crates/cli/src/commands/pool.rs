@@ -16,6 +16,7 @@ fn started(pool: ThreadPoolBuilder) -> Result<(), Failure> {
 }
 
 /// Starts the threads of a command that waits for others, an editor or several runs.
+#[cfg(feature = "full")]
 pub(super) fn start(threads: Option<u16>) -> Result<(), Failure> {
     started(of(threads))
 }

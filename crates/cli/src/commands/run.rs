@@ -34,8 +34,8 @@ use chipless_report::summary::Output;
 use chipless_report::{Comparison, Searched, Statistics, Tolerance};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
 use clap::Args;
-pub(crate) use compared_with::ModelOutput;
-use compared_with::{ComparedWith, compared_with};
+use compared_with::{ComparedWith, ModelOptions, compared_with};
+pub(crate) use compared_with::{Model, ModelOutput};
 use contract::Contract;
 use counted::Counted;
 use diagnosis::Search;
@@ -85,6 +85,8 @@ pub(crate) struct Arguments {
     /// does.
     #[arg(long, value_name = "DIR|FILE.npy|MODEL.onnx|TRACE")]
     compare: Option<PathBuf>,
+    #[command(flatten)]
+    model: ModelOptions,
     /// Exit with 1 if an output is off by more than this.
     ///
     /// For --compare with arrays. A percentage of the expected element, or of the root mean square of the reference where that is more. Example:
@@ -526,7 +528,8 @@ impl<'p> Session<'_, 'p> {
             .map(|path| {
                 let tolerance = self.arguments.tolerance.map(|percent| percent / 100.0);
                 let tolerance = tolerance.map(Tolerance::relative);
-                diagnosis::compare(self.program, storage, &timeline, path, tolerance)
+                let model = self.arguments.model.of(path);
+                diagnosis::compare(self.program, storage, &timeline, model, tolerance)
             })
             .transpose()?;
         let mut findings = chipless::remarked(self.program, storage);

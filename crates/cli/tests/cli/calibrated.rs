@@ -189,6 +189,19 @@ fn a_run_is_compared_with_its_model() {
         found["agrees"] == true && found["differing"].as_u64() > Some(0),
         "{found}"
     );
+    // What is off by more than a tolerance may be so by rounding alone: the model with layers rounded to half precision tells.
+    let (code, out, _) = compared(NETWORK, &["--tolerance", "0.001%"]);
+    assert_eq!(code, 1);
+    let said: Value = serde_json::from_str(&out).expect("JSON");
+    let found = &said["compare"][0];
+    let number = |key: &str| found[key].as_f64().expect("a number");
+    assert!(
+        number("rounding") > 0.0 && number("relative_error") < 2.0 * number("rounding"),
+        "{found}"
+    );
+    let (code, _, err) = compared(NETWORK, &["--constant", "rate=16000"]);
+    let expected = "as --constant, found `rate`";
+    assert!(code == 2 && err.contains(expected), "{err}");
     // Half of a model is none.
     let model = std::fs::read(crate::support::root().join(NETWORK)).expect("a fixture");
     std::fs::write(path("half.onnx"), &model[..model.len() / 2]).expect("written");
@@ -211,4 +224,22 @@ fn a_run_is_compared_with_its_model() {
     let (code, _, err) = compared(NETWORK, &[]);
     let said = "whose scale the program does not say, found reals";
     assert!(code == 2 && err.contains(said), "{err}");
+}
+
+#[test]
+fn constants_are_inputs_of_the_network_and_numbers_or_arrays() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let refused = |constant: &str| {
+        let (code, _, err) = schedule(directory.path(), &["--constant", constant]);
+        assert_eq!(code, 2, "{err}");
+        err
+    };
+    assert!(refused("rate=16k").contains("expected a number or FILE.npy for rate, found \"16k\""));
+    assert!(refused("rate").contains("expected NAME=NUMBER or NAME=FILE.npy"));
+    let named = refused("rate=16000");
+    assert!(
+        named.contains("expected the name of an input (") && named.contains("found `rate`"),
+        "{named}"
+    );
+    assert!(refused("rate=absent.npy").contains("No such file"));
 }

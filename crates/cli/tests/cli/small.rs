@@ -126,7 +126,10 @@ fn tasks_are_listed_by_patterns_and_ranges() {
         assert_eq!(listed(kind).len() as u64, transfers, "{kind}");
     }
     let (code, _, err) = run(&["list", BLOB, "gpu*"]);
-    assert!(code == 2 && err.contains("the queues are"), "{err}");
+    assert!(
+        code == 2 && err.contains("the queues are") && err.contains("dpu0–3"),
+        "{err}"
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::{Reader, Shapes};
 use crate::front::{Declared, Front, Input, Layout, Source};
 use crate::network::Network;
 use crate::onnx::constant::{self, Beside, Externals};
-use crate::onnx::{self, Refused, port_names, proto};
+use crate::onnx::{self, Letters, Refused, port_names, proto};
 use std::collections::{HashMap, HashSet};
 
 /// Nodes that are walked through, at most.
@@ -164,26 +164,26 @@ impl<'g> Reader<'g> {
                     }
                 }
                 if !open.is_empty() {
-                    let mut extents: Vec<String> = shape
-                        .iter()
-                        .map(|extent| match extent {
-                            0 => "N".to_owned(),
-                            extent => extent.to_string(),
-                        })
-                        .collect();
                     let first = dims[0].dim_param.as_deref().unwrap_or("0");
                     let has_first = dims.len() > 1
                         && dims[0].dim_value.is_none_or(|extent| extent < 1)
                         && !onnx::counts_images(first);
+                    let mut letters = Letters::default();
+                    let mut extents: Vec<String> = (shape.iter())
+                        .map(|extent| match extent {
+                            0 => letters.other(),
+                            extent => extent.to_string(),
+                        })
+                        .collect();
                     if has_first {
-                        "M".clone_into(&mut extents[0]);
+                        extents[0] = letters.first();
                         open.insert(0, first.to_owned());
                     }
                     return Err(format!(
                         "the input `{name}` has open dimensions ({}); give its shape, as in --shape {name}={} with {}",
                         open.join(", "),
                         extents.join(","),
-                        onnx::numbers(has_first)
+                        letters.told().unwrap_or_default()
                     ));
                 }
             }

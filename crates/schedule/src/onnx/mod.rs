@@ -108,12 +108,39 @@ pub fn has_peepholes(bytes: &[u8]) -> bool {
     decoded(bytes).is_ok_and(|(graph, _)| graph.node.iter().any(sees_cells))
 }
 
-/// What to put for the letters of a shape with open dimensions: M stands for a first one whose name does not tell what it counts.
-pub const fn numbers(has_first: bool) -> &'static str {
-    if has_first {
-        "numbers for M (1 if it counts images) and N"
-    } else {
-        "a number for each N"
+/// Letters in place of the extents that somebody has to say.
+#[derive(Clone, Debug, Default)]
+pub struct Letters(Vec<char>);
+
+impl Letters {
+    /// For a first dimension whose name does not tell what it counts.
+    pub fn first(&mut self) -> String {
+        if !self.0.contains(&'M') {
+            self.0.insert(0, 'M');
+        }
+        "M".to_owned()
+    }
+
+    /// For any other dimension, each its own.
+    pub fn other(&mut self) -> String {
+        let others = self.0.iter().filter(|letter| **letter != 'M').count();
+        let letter = "NPQRSTUVWXYZ".chars().nth(others).unwrap_or('Z');
+        self.0.push(letter);
+        letter.to_string()
+    }
+
+    /// What to put for them; nothing where there are none.
+    pub fn told(&self) -> Option<String> {
+        let said = self.0.iter().map(|letter| match letter {
+            'M' => "M (1 if it counts images)".to_owned(),
+            letter => letter.to_string(),
+        });
+        let said: Vec<String> = said.collect();
+        Some(match &said[..] {
+            [] => return None,
+            [only] => format!("a number for {only}"),
+            [first @ .., last] => format!("numbers for {} and {last}", first.join(", ")),
+        })
     }
 }
 

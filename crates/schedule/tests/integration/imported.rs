@@ -336,7 +336,7 @@ fn open_dimensions_are_named_with_an_example() {
     for (shape, said) in [
         (
             &[0][..],
-            "(0); give its shape, as in --shape input=N with a number for each N",
+            "(0); give its shape, as in --shape input=N with a number for N",
         ),
         (
             &[0, 0],
@@ -344,7 +344,7 @@ fn open_dimensions_are_named_with_an_example() {
         ),
         (
             &[4, 0],
-            "(1); give its shape, as in --shape input=4,N with a number for each N",
+            "(1); give its shape, as in --shape input=4,N with a number for N",
         ),
     ] {
         let graph = alone(shape, &Node::new("Relu", "node", &["input"]));

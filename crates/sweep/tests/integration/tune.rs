@@ -71,6 +71,24 @@ fn each_machine_is_scheduled_for_and_the_front_is_that_of_all_pairs() {
     assert!((edp[5] / (points[5][0] * points[5][1]) - 1.0).abs() < 1e-12);
 }
 
+/// Few trees find schedules of all qualities: that of the base machine counts as well.
+#[test]
+fn more_bandwidth_is_never_worse_by_luck() {
+    for seed in 1..=6 {
+        let of = |rate: u32| {
+            let text = format!(
+                "machine: {{dram.bytes_per_cycle: {rate}}}\nschedule: {{trees: 5, seed: {seed}, objective: delay}}\n"
+            );
+            numbers(
+                &tuned(&space(&text).unwrap(), &request(Shard::WHOLE)),
+                "latency_ns",
+            )[0]
+        };
+        let (base, more) = (of(4), of(64));
+        assert!(more <= base, "seed {seed}: {more} beside {base}");
+    }
+}
+
 #[test]
 fn a_point_is_what_schedule_finds() {
     use chipless_schedule::{emit, machine::Machine, reading::Reading, search};

@@ -65,7 +65,7 @@ pub(super) fn faster(
         ),
     };
     format!(
-        "{what}: `chipless schedule NET.onnx --machine {machine} {precision} {options} -o s.json --network-out net.json --weights-out weights`. \
+        "{what}: `chipless schedule NET.onnx --machine {machine} {precision} {options} -o s.json --network-out net.json --weights-out weights`, with the --shape and --constant of this one. \
          The table above times this schedule as it is. One that is made for the other machine may gain more: `chipless tune` schedules a network on several."
     )
 }

@@ -119,7 +119,7 @@ fn of_mesh(file: &str) -> Vec<Figure> {
                 field.meaning
             ),
             Some("clock_mhz") => format!(
-                "{}; `clock_mhz` of a run, whose DRAM has its bandwidth by the second",
+                "{}; `clock_mhz` of a run, where `--set clock_hz` changes the bandwidth of DRAM with it, and `--set clock_mhz` does not",
                 field.meaning
             ),
             Some(own) => format!("{}; `{own}` of a run", field.meaning),

@@ -1,6 +1,7 @@
 //! What a model computes for the inputs of a run.
 
-use super::schedule::model::beside;
+use super::schedule::model::{beside, fixed};
+use crate::commands::run::Model;
 use crate::commands::run::ModelOutput;
 use crate::failure::Failure;
 use crate::files;
@@ -11,20 +12,29 @@ use std::path::Path;
 /// The outputs of an ONNX model, with the results of its layers in single precision or in half. Its inputs are those of a program of the same
 /// names, or the only one of each.
 pub(crate) fn model_outputs(
-    (path, in_half): (&Path, bool),
+    model: Model<'_>,
     (target, inputs): (&str, &[Port]),
     values: &dyn Fn(&Port) -> Result<Vec<f64>, String>,
 ) -> Result<Vec<ModelOutput>, Failure> {
+    let path = model.path;
     let unreadable = |text: String| Failure::unreadable(path.display(), text);
     let bytes = files::open(path).map_err(unreadable)?;
+    let bytes = fixed((path, &bytes), model.constants)?;
     let beside = |name: &str| beside(path, name);
-    let extents = |port: &Port| port.shape.iter().map(|n| *n as i64).collect();
-    let shapes: import::Shapes = (inputs.iter())
-        .map(|port| (port.name.clone(), extents(port)))
+    let read = |shapes: &import::Shapes| import::read(&bytes, shapes, &beside);
+    let own = onnx::summary(&bytes).map_or_else(|_| Vec::new(), |summary| summary.inputs);
+    // The program says how large open dimensions are, and its batch.
+    let shapes: import::Shapes = (own.iter())
+        .filter_map(|input| {
+            let alone = (own.len() == 1 && inputs.len() == 1).then_some(0);
+            let port = &inputs[Port::position(inputs, &input.name).or(alone)?];
+            let extents = port.shape.iter().map(|n| *n as i64).collect();
+            Some((input.name.clone(), extents))
+        })
         .collect();
-    // The program says how large open dimensions are, and its batch; where its inputs have other names, the model has to say it.
-    let front = import::read(&bytes, &shapes, &beside)
-        .or_else(|_| import::read(&bytes, &import::Shapes::new(), &beside))
+    // A program may have other dimensions than its model, where that leaves none open.
+    let front = read(&shapes)
+        .or_else(|refused| read(&import::Shapes::new()).map_err(|_| refused))
         .map_err(|refused| {
             unreadable(format!(
                 "{refused}\nFrom Python, `chipless.compare` computes with ONNX Runtime what a model gives (docs/python.md)"
@@ -71,7 +81,7 @@ pub(crate) fn model_outputs(
         }
     });
     let given = given.collect::<Result<Vec<_>, Failure>>()?;
-    let precision = if in_half {
+    let precision = if model.in_half {
         compare::Precision::Stored
     } else {
         compare::Precision::Single

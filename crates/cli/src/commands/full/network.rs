@@ -1,7 +1,7 @@
 //! What `info` says of a network that no compiler has seen.
 
 use chipless_report::{clean, widest};
-use chipless_schedule::onnx::{self, Summary, Tensor};
+use chipless_schedule::onnx::{self, Letters, Summary, Tensor};
 use std::fmt::Write;
 
 /// Operators that are listed.
@@ -56,35 +56,34 @@ pub(crate) fn network(path: &str, bytes: &[u8]) -> Option<String> {
 /// The command that schedules the network, with the shapes that it needs.
 fn next(path: &str, found: &Summary) -> String {
     let is_open = |extent: &String| extent.parse::<u64>().is_err();
-    let mut has_first = false;
-    let open = (found.inputs.iter()).filter(|input| input.shape.iter().skip(1).any(is_open));
-    let shapes: Vec<String> = open
-        .map(|input| {
+    let mut letters = Letters::default();
+    // A branch may be decided by an input that is a number: it is fixed then.
+    let has_branches = found.operators.iter().any(|(name, _)| name == "If");
+    let is_flag = |input: &Tensor| {
+        let is_whole = input.element.contains("int") || input.element == "bool";
+        has_branches && is_whole && input.shape.iter().all(|extent| extent == "1")
+    };
+    let mut options = String::new();
+    for input in &found.inputs {
+        let name = clean(&input.name);
+        if is_flag(input) {
+            let _ = write!(options, " --constant {name}={}", letters.other());
+        } else if input.shape.iter().skip(1).any(is_open) {
             let shape = input.shape.iter().enumerate();
             let shape = shape.map(|(at, extent)| match (at, is_open(extent)) {
                 // The batch: 1, if nobody says another.
-                (0, true) if onnx::counts_images(extent) => "1",
-                (0, true) => {
-                    has_first = true;
-                    "M"
-                }
-                (_, true) => "N",
-                (_, false) => extent,
+                (0, true) if onnx::counts_images(extent) => "1".to_owned(),
+                (0, true) => letters.first(),
+                (_, true) => letters.other(),
+                (_, false) => extent.clone(),
             });
-            format!(
-                " --shape {}={}",
-                clean(&input.name),
-                shape.collect::<Vec<_>>().join(",")
-            )
-        })
-        .collect();
-    let note = if shapes.is_empty() {
-        String::new()
-    } else {
-        format!("(with {}) ", onnx::numbers(has_first))
-    };
+            let shape: Vec<String> = shape.collect();
+            let _ = write!(options, " --shape {name}={}", shape.join(","));
+        }
+    }
+    let told = letters.told();
+    let note = told.map_or_else(String::new, |told| format!("(with {told}) "));
     format!(
-        "`chipless schedule` makes a program of it {note}for a mesh of cores:\n  chipless schedule {path} --machine mesh4x4 --precision fp16{} -o s.json --network-out net.json --weights-out w\n",
-        shapes.concat()
+        "`chipless schedule` makes a program of it {note}for a mesh of cores:\n  chipless schedule {path} --machine mesh4x4 --precision fp16{options} -o s.json --network-out net.json --weights-out w\n"
     )
 }

@@ -270,10 +270,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let options = search::Options {
         batch,
         objective: arguments.objective.into(),
-        seconds: arguments
-            .seconds
-            .map(|time| time.as_secs_f64())
-            .or_else(|| arguments.trees.is_none().then_some(SECONDS)),
+        seconds: seconds(arguments),
         trees: arguments.trees,
         seed: arguments.seed,
         threads: threads(arguments),
@@ -347,6 +344,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         ))?;
     }
     Ok(done)
+}
+
+/// After how many seconds the search stops, if it does not stop after so many trees.
+fn seconds(arguments: &Arguments) -> Option<f64> {
+    let told = arguments.seconds.map(|time| time.as_secs_f64());
+    told.or_else(|| arguments.trees.is_none().then_some(SECONDS))
 }
 
 /// The batch, once options are in range and every output can be written.
@@ -475,7 +478,7 @@ fn network(arguments: &Arguments, batch: i64) -> Result<Network, Failure> {
         shapes: model::shapes(&arguments.shape)?,
     };
     let bytes = files::open(path).map_err(|error| wrong(&error))?;
-    let bytes = model::fixed(arguments, &bytes)?;
+    let bytes = model::fixed((path, &bytes), &arguments.constant)?;
     let beside = |name: &str| model::beside(path, name);
     let network = reading.read(&bytes, &beside).map_err(|error| {
         match chipless::kind_of(&path.to_string_lossy(), &bytes) {

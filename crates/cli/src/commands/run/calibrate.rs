@@ -216,8 +216,17 @@ impl Session<'_, '_> {
 fn read(path: &Path, program: &Program<'_>) -> Result<Vec<Step>, Failure> {
     let text = files::read_text(path)?;
     let wrong = |text: String| Failure::unreadable(path.display(), text);
-    let file: Value = serde_json::from_str(&text)
-        .map_err(|error| wrong(format!("expected JSON with steps: {error}")))?;
+    let file: Value = serde_json::from_str(&text).map_err(|error| {
+        // JSON line by line is what `drive` reads.
+        let first = text.lines().next().unwrap_or_default();
+        let is_script = error.line() > 1 && serde_json::from_str::<Value>(first).is_ok();
+        let hint = if is_script {
+            ". A value on each line is a script of `chipless drive --script`"
+        } else {
+            ""
+        };
+        wrong(format!("expected one JSON value with steps: {error}{hint}"))
+    })?;
     let Some(steps) = file.get("steps").and_then(Value::as_array) else {
         return Err(wrong(
             "expected an object with a list `steps`, found none".to_owned(),
@@ -388,7 +397,7 @@ fn table(path: &str, steps: usize, health: &Health) -> String {
     out.push_str(if has_errors {
         "\nErrors are distances from the exact results of the same operands, in steps of the output's scale.\n"
     } else {
-        "\nThe columns of errors are empty: the file does not say the scales of what lies between its nodes. A .pt file does where its graph has them (quanta).\n"
+        "\nThe columns of errors are empty: they are filled for vvadd, vvsub, vvmul, matmul, addmm, vneg, shift and sum where the file says the scales of their operands and results, as a .pt file may (quanta).\n"
     });
     out
 }

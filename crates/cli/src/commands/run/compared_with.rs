@@ -2,7 +2,47 @@
 
 use chipless::npy;
 use chipless_model::ElementType;
+use clap::Args;
 use std::path::Path;
+
+/// What --compare has to know of a model besides its file.
+#[derive(Args, Debug)]
+pub(super) struct ModelOptions {
+    /// Fix an input of the model that --compare computes.
+    ///
+    /// An input that the program does not have, as it was fixed when that was made: the number or the array of `schedule --constant`.
+    #[arg(
+        long = "constant",
+        value_name = "NAME=NUMBER|FILE.npy",
+        requires = "compare"
+    )]
+    pub(super) constants: Vec<String>,
+}
+
+impl ModelOptions {
+    /// The model of a file.
+    pub(super) fn of<'m>(&'m self, path: &'m Path) -> Model<'m> {
+        Model {
+            path,
+            constants: &self.constants,
+            in_half: false,
+        }
+    }
+}
+
+/// A model to compute.
+#[derive(Clone, Copy)]
+#[cfg_attr(
+    not(feature = "full"),
+    expect(dead_code, reason = "what schedules networks computes them")
+)]
+pub(crate) struct Model<'m> {
+    pub(crate) path: &'m Path,
+    /// Inputs that are fixed.
+    pub(crate) constants: &'m [String],
+    /// Whether the results of its layers are rounded to half precision.
+    pub(crate) in_half: bool,
+}
 
 /// An output as a model computes it.
 pub(crate) struct ModelOutput {

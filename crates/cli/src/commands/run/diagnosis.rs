@@ -1,6 +1,6 @@
 //! For the person with wrong numbers: outputs beside references, the first NaN, and what the numbers rest on.
 
-use super::compared_with::{ComparedWith, ModelOutput, compared_with};
+use super::compared_with::{ComparedWith, Model, ModelOutput, compared_with};
 use crate::commands::full;
 use crate::failure::Failure;
 use crate::files::{self, Names};
@@ -96,9 +96,10 @@ pub(super) fn compare(
     program: &Program<'_>,
     storage: &Storage<'_>,
     timeline: &Timeline,
-    path: &Path,
+    model: Model<'_>,
     tolerance: Option<Tolerance>,
 ) -> Result<Vec<Comparison>, Failure> {
+    let path = model.path;
     let beside = |port: &Port, path: &Path, file: &[u8]| {
         let unreadable = |error: String| Failure::unreadable(path.display(), error);
         let expected = npy::reference(file, port).map_err(unreadable)?;
@@ -122,13 +123,20 @@ pub(super) fn compare(
         Ok(comparison)
     };
     if compared_with(path) == ComparedWith::Model {
-        let made = made_by(program, storage, (path, false))?;
+        let made = made_by(program, storage, model)?;
         let compared = made
             .iter()
             .map(|(port, made)| beside(port, path, &made.file()));
         let mut compared: Vec<Comparison> = compared.collect::<Result<_, _>>()?;
         if compared.iter().any(|comparison| !comparison.agrees)
-            && let Ok(in_half) = made_by(program, storage, (path, true))
+            && let Ok(in_half) = made_by(
+                program,
+                storage,
+                Model {
+                    in_half: true,
+                    ..model
+                },
+            )
         {
             let pairs = made.iter().zip(&in_half);
             for (comparison, ((_, made), (_, rounded))) in compared.iter_mut().zip(pairs) {
@@ -149,7 +157,7 @@ pub(super) fn compare(
 fn made_by<'p>(
     program: &'p Program<'_>,
     storage: &Storage<'_>,
-    (path, in_half): (&Path, bool),
+    model: Model<'_>,
 ) -> Result<Vec<(&'p Port, ModelOutput)>, Failure> {
     let numbers = |port: &Port| {
         let bytes = chipless::output(port, storage).map_err(|failure| failure.message)?;
@@ -159,7 +167,7 @@ fn made_by<'p>(
         Ok(numbers)
     };
     let inputs = (program.target, &*program.interface.inputs);
-    let made = full::model_outputs((path, in_half), inputs, &numbers)?;
+    let made = full::model_outputs(model, inputs, &numbers)?;
     let ports = &program.interface.outputs;
     let alone = ports.len() == 1 && made.len() == 1;
     let names: Vec<String> = made.iter().map(|output| output.name.clone()).collect();
@@ -177,7 +185,7 @@ fn made_by<'p>(
             own.join(", "),
             names.join(", ")
         );
-        return Err(Failure::unreadable(path.display(), text));
+        return Err(Failure::unreadable(model.path.display(), text));
     }
     Ok(found)
 }

@@ -39,7 +39,7 @@ pub(super) fn prepared<'f>(
         let path = arguments.network.as_path();
         let opened = files::open(path);
         let bytes = opened.map_err(|error| Failure::unreadable(path.display(), error))?;
-        let bytes = fixed(arguments, &bytes)?;
+        let bytes = fixed((path, &bytes), &arguments.constant)?;
         match onnx_in_floating_point((path, &bytes), (&shapes, batch)) {
             Ok(float) => Some(float),
             Err(text) => return not_compared(arguments, &text),

@@ -1,6 +1,5 @@
-//! What the options of `chipless schedule` say of the model: shapes of inputs, inputs that are constants.
+//! What options say of a model: shapes of inputs, inputs that are constants.
 
-use super::Arguments;
 use crate::failure::Failure;
 use crate::files;
 use chipless_schedule::import::Shapes;
@@ -37,6 +36,9 @@ fn constants(given: &[String]) -> Result<Constants, Failure> {
         })?;
         let fixed = if let Ok(number) = value.parse() {
             Fixed::Number(number)
+        } else if Path::new(value).extension().is_none() {
+            let text = format!("expected a number or FILE.npy for {name}, found \"{value}\"");
+            return Err(Failure::misuse("--constant", text));
         } else {
             let read = files::open(Path::new(value)).and_then(|bytes| chipless::npy::reals(&bytes));
             let (shape, numbers) = read.map_err(|error| Failure::unreadable(value, error))?;
@@ -48,15 +50,17 @@ fn constants(given: &[String]) -> Result<Constants, Failure> {
 }
 
 /// The bytes of the network's file, with constants for the inputs that are fixed.
-pub(super) fn fixed<'b>(arguments: &Arguments, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>, Failure> {
-    if arguments.constant.is_empty() {
+pub(crate) fn fixed<'b>(
+    (path, bytes): (&Path, &'b [u8]),
+    given: &[String],
+) -> Result<Cow<'b, [u8]>, Failure> {
+    if given.is_empty() {
         return Ok(Cow::Borrowed(bytes));
     }
-    let constants = constants(&arguments.constant)?;
-    let fixed = onnx::with_constants(bytes, &constants);
+    let fixed = onnx::with_constants(bytes, &constants(given)?);
     fixed
         .map(Cow::Owned)
-        .map_err(|refused| Failure::unreadable(arguments.network.display(), refused))
+        .map_err(|refused| Failure::unreadable(path.display(), refused))
 }
 
 /// The bytes of a file that an ONNX file names.
