@@ -48,7 +48,9 @@ pub(crate) struct Arguments {
     /// Number of threads. The mapping does not depend on it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
-    /// Stop after this time with the best mapping found: `90s`, `10m`.
+    /// Stop after so many seconds, or such as `10m`.
+    ///
+    /// The best mapping found is the result.
     #[arg(long, alias = "time", value_name = "TIME", default_value = "60s", value_parser = search_time)]
     time_limit: Duration,
     /// What to minimise once a mapping is legal.

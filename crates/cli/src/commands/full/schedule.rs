@@ -111,8 +111,9 @@ pub(crate) struct Arguments {
     /// What is minimised.
     #[arg(long, value_enum, value_name = "FIGURE", default_value_t)]
     objective: Figure,
-    /// Stop after so many seconds, or `90s`, `10m`; 10 s unless --trees is given.
+    /// Stop after so many seconds, or such as `10m`.
     ///
+    /// Default: 10 seconds unless --trees is given.
     /// How many trees are evaluated in that time depends on the computer and its load. To compare machines, pass --trees N, or use `chipless tune`.
     /// Writing the schedule and comparing it come on top.
     #[arg(long, alias = "time", value_name = "TIME", value_parser = search_time)]
