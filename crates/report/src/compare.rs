@@ -350,7 +350,10 @@ impl Comparison {
                 0 => "whole",
                 _ => "whole of the others",
             };
-            let is_rounding = !self.agrees && self.not_finite == 0 && error < tolerance.relative;
+            let is_rounding = !self.agrees
+                && self.rounding.is_none()
+                && self.not_finite == 0
+                && error < tolerance.relative;
             let why = if is_rounding {
                 ", which is less than the tolerance and mostly rounding (docs/how-to.md, \"Find out why numbers are wrong\")"
             } else {
