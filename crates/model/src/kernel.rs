@@ -102,10 +102,8 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
     /// The effect on memory. Called only when every access fits its buffer.
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault>;
 
-    /// The first half of [`execute`](Kernel::execute): all but the writes, which the second half does, once and with the bytes of all it reads
-    /// and writes as they are now. `None` where a kernel has no halves. Tasks that run at once are computed side by side.
-    fn compute(&self, storage: &Storage<'_>) -> Option<Result<Write<'_>, Fault>> {
-        let _ = storage;
+    /// The same in two halves, where it has such: tasks that run at once are then computed side by side.
+    fn halves(&self) -> Option<&dyn Halves> {
         None
     }
 
@@ -136,6 +134,15 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
     fn unproven(&self) -> Option<Cow<'static, str>> {
         None
     }
+}
+
+/// What [`Kernel::execute`] does, in two halves.
+pub trait Halves {
+    /// All but the writes, which the second half does: once, and while what the task reads and writes is as it is now.
+    ///
+    /// # Errors
+    /// As of the whole.
+    fn compute(&self, storage: &Storage<'_>) -> Result<Write<'_>, Fault>;
 }
 
 /// Writes what a task has computed.

@@ -104,7 +104,7 @@ pub use id::{
 };
 pub use index_vec::IndexVec;
 pub use info::{Info, Node, TensorInfo, Value};
-pub use kernel::{Dependence, Doubt, Fault, Grade, Kernel, Write, Zero};
+pub use kernel::{Dependence, Doubt, Fault, Grade, Halves, Kernel, Write, Zero};
 pub use limits::Limits;
 pub use program::{
     Demand, Interface, Lint, Location, Piece, PieceOrder, Port, Program, Queue, Resource, Scale,

@@ -10,8 +10,8 @@ pub trait Effects {
     fn apply(&mut self, program: &Program<'_>, task: TaskId) -> Result<(), Fault>;
 
     /// A task has started: whatever it waits for has happened. Its effect follows.
-    fn started(&mut self, task: TaskId) {
-        let _ = task;
+    fn started(&mut self, program: &Program<'_>, task: TaskId) {
+        let _ = (program, task);
     }
 }
 
@@ -54,11 +54,16 @@ impl<'s, 'a> Functional<'s, 'a> {
         }
     }
 
-    /// For this program alone: what was proven of it is not looked at again, task by task, and tasks that run at once are computed on several
-    /// threads.
+    /// For this program alone: what was proven of it is not looked at again, task by task.
     #[must_use]
     pub fn of(mut self, program: &Verified<'_, '_>) -> Functional<'s, 'a> {
         self.fits = program.is_proven();
+        self
+    }
+
+    /// Computes tasks that run at once on the threads of the pool, one of which is the caller's, if the program was [proven](Functional::of).
+    #[must_use]
+    pub fn side_by_side(mut self) -> Functional<'s, 'a> {
         let is_shared = self.fits && rayon::current_num_threads() > 1;
         self.side_by_side = is_shared.then(SideBySide::default);
         self
@@ -114,9 +119,9 @@ impl Effects for Functional<'_, '_> {
         Ok(())
     }
 
-    fn started(&mut self, task: TaskId) {
+    fn started(&mut self, program: &Program<'_>, task: TaskId) {
         if let Some(side_by_side) = &mut self.side_by_side {
-            side_by_side.started(task);
+            side_by_side.started(program, task);
         }
     }
 }
@@ -126,7 +131,7 @@ impl<E: Effects> Effects for &mut E {
         (**self).apply(program, task)
     }
 
-    fn started(&mut self, task: TaskId) {
-        (**self).started(task);
+    fn started(&mut self, program: &Program<'_>, task: TaskId) {
+        (**self).started(program, task);
     }
 }

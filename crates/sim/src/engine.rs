@@ -511,7 +511,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         record.start = on.stage.now;
         record.state = State::Running;
         self.started += 1;
-        on.effects.started(task);
+        on.effects.started(program, task);
         if let Some(stall) = &mut record.stall {
             stall.by = woken_by;
         }

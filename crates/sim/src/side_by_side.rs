@@ -25,8 +25,10 @@ pub(crate) struct SideBySide {
 
 impl SideBySide {
     /// A task has started.
-    pub(crate) fn started(&mut self, task: TaskId) {
-        self.started.push(task);
+    pub(crate) fn started(&mut self, program: &Program<'_>, task: TaskId) {
+        if program.kernel(task).halves().is_some() {
+            self.started.push(task);
+        }
     }
 
     /// Whether the effect of a task has happened, and how that went. If not, it may happen now together with those of others.
@@ -45,9 +47,8 @@ impl SideBySide {
         }
         self.threads.stay();
         let bytes = &*storage;
-        let computed: Vec<_> = (started.par_iter().with_max_len(1))
-            .map(|task| program.kernel(*task).compute(bytes))
-            .collect();
+        let compute = |task: &TaskId| Some(program.kernel(*task).halves()?.compute(bytes));
+        let computed: Vec<_> = (started.par_iter().with_max_len(1)).map(compute).collect();
         for (task, computed) in started.into_iter().zip(computed) {
             if let Some(computed) = computed {
                 storage.enter(task);

@@ -38,19 +38,6 @@ impl FromStr for Asked {
 }
 
 impl Asked {
-    /// Refuses what judges times, of which each has a name and whether it was asked for, where the order is not the timed one.
-    pub(crate) fn refuse_times(&self, asked: &[(&str, bool)]) -> Result<(), Failure> {
-        let mut asked = asked.iter().filter(|(_, is_asked)| *is_asked);
-        match asked.next() {
-            Some((option, _)) if *self != Asked::Timed => {
-                let text =
-                    "expected the timed order, found another --order, whose times mean nothing";
-                Err(Failure::misuse(*option, text))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// The order of a program.
     pub(crate) fn of(&self, opened: &Opened, program: &Program<'_>) -> Result<Order, Failure> {
         Ok(match self {

@@ -197,12 +197,7 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
     if !arguments.timing_only || arguments.threads.is_some() {
         pool::start_with_caller(arguments.threads)?;
     }
-    let mut budgets = arguments.budgets.iter().flatten();
-    let has_latency = budgets.any(Budget::is_of_latency);
-    arguments.order.refuse_times(&[
-        ("--budget latency", has_latency),
-        ("--rank or --what-if", arguments.changes.are_asked_for()),
-    ])?;
+    refused::times_of_another_order(arguments)?;
     arguments.tables.check()?;
     if arguments.timing_only && arguments.evidence.is_some() {
         let expected = "expected a run with data: evidence is asked of what tasks compute, and --timing-only computes nothing. `chipless machine` grades the parameters behind times";
@@ -470,10 +465,12 @@ impl<'p> Session<'_, 'p> {
                 search.observe(self.program, task, storage);
             }
         };
-        let mut functional = Functional::new(&mut storage).of(verified);
-        if looks_on {
-            functional = functional.observed_by(&mut observe);
-        }
+        let functional = Functional::new(&mut storage).of(verified);
+        let functional = if looks_on {
+            functional.observed_by(&mut observe)
+        } else {
+            functional.side_by_side()
+        };
         let mut counted = Counted::new(functional, &progress);
         let outcome = chipless_sim::run_in(verified, self.order, &mut counted);
         progress.clear();

@@ -29,7 +29,7 @@ impl<E: Effects> Effects for Counted<'_, E> {
         Ok(())
     }
 
-    fn started(&mut self, task: TaskId) {
-        self.effects.started(task);
+    fn started(&mut self, program: &Program<'_>, task: TaskId) {
+        self.effects.started(program, task);
     }
 }

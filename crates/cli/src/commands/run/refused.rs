@@ -1,9 +1,11 @@
 //! Why a program does not run, or not to its end.
 
+use super::Arguments;
 use crate::commands::Opened;
+use crate::commands::order::Asked;
 use crate::failure::{Failure, Told};
 use crate::terminal;
-use chipless::{FailureKind, OpenDocument, Policy};
+use chipless::{Budget, FailureKind, OpenDocument, Policy};
 use chipless_model::{Finding, Program};
 use chipless_report::deadlock;
 use chipless_sim::{Outcome, Stop, Timeline, TimingOnly};
@@ -74,4 +76,20 @@ pub(super) fn stopped(
         text,
         details,
     }
+}
+
+/// Refuses what judges times where the order is not the timed one.
+pub(super) fn times_of_another_order(arguments: &Arguments) -> Result<(), Failure> {
+    let mut budgets = arguments.budgets.iter().flatten();
+    let option = if arguments.order == Asked::Timed {
+        return Ok(());
+    } else if budgets.any(Budget::is_of_latency) {
+        "--budget latency"
+    } else if arguments.changes.are_asked_for() {
+        "--rank or --what-if"
+    } else {
+        return Ok(());
+    };
+    let text = "expected the timed order, found another --order, whose times mean nothing";
+    Err(Failure::misuse(option, text))
 }

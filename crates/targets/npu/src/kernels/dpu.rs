@@ -5,8 +5,8 @@ use super::{Cmx, Descriptors, Knowledge};
 use crate::address::CMX_REACH;
 use crate::dpu::{Made, Region, TileMemory, Workload, physical};
 use chipless_model::{
-    Access, BufferId, Certainty, Dependence, Direction, Doubt, ElementType, Fault, Kernel, Pattern,
-    Series, Storage, Swizzle, Write, Zero,
+    Access, BufferId, Certainty, Dependence, Direction, Doubt, ElementType, Fault, Halves, Kernel,
+    Pattern, Series, Storage, Swizzle, Write, Zero,
 };
 use std::borrow::Cow;
 use std::ops::Range;
@@ -149,9 +149,8 @@ impl Kernel for DpuTask<'_> {
         self.write(made, storage)
     }
 
-    fn compute(&self, storage: &Storage<'_>) -> Option<Result<Write<'_>, Fault>> {
-        let write = |made| -> Write<'_> { Box::new(|storage| self.write(made, storage)) };
-        Some(self.made(storage).map(write))
+    fn halves(&self) -> Option<&dyn Halves> {
+        Some(self)
     }
 
     fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
@@ -171,6 +170,13 @@ impl Kernel for DpuTask<'_> {
         self.workload
             .unproven()
             .map(|what| what.into_owned().into())
+    }
+}
+
+impl Halves for DpuTask<'_> {
+    fn compute(&self, storage: &Storage<'_>) -> Result<Write<'_>, Fault> {
+        let made = self.made(storage)?;
+        Ok(Box::new(|storage| self.write(made, storage)))
     }
 }
 

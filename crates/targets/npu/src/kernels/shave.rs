@@ -8,8 +8,8 @@ use crate::shave::{self, Operation, TensorRef, Values};
 use chipless_kernels::room::Room;
 use chipless_kernels::{cast, strided};
 use chipless_model::{
-    Access, BufferId, Dependence, Direction, Doubt, ElementType, Fault, Kernel, Kind, Pattern,
-    Storage, Write, Zero,
+    Access, BufferId, Dependence, Direction, Doubt, ElementType, Fault, Halves, Kernel, Kind,
+    Pattern, Storage, Write, Zero,
 };
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -227,9 +227,8 @@ impl Kernel for Invocation<'_> {
         self.write(made, storage)
     }
 
-    fn compute(&self, storage: &Storage<'_>) -> Option<Result<Write<'_>, Fault>> {
-        let write = |made| -> Write<'_> { Box::new(|storage| self.write(made, storage)) };
-        Some(self.made(storage).map(write))
+    fn halves(&self) -> Option<&dyn Halves> {
+        Some(self)
     }
 
     fn tensor(&self, access: &Access) -> Option<(ElementType, Vec<u64>)> {
@@ -258,6 +257,13 @@ impl Kernel for Invocation<'_> {
                 .map(|what| format!("{}: {what}", invocation.operation).into()),
             Work::Unknown { .. } | Work::Maintenance(_) => None,
         }
+    }
+}
+
+impl Halves for Invocation<'_> {
+    fn compute(&self, storage: &Storage<'_>) -> Result<Write<'_>, Fault> {
+        let made = self.made(storage)?;
+        Ok(Box::new(|storage| self.write(made, storage)))
     }
 }
 

@@ -202,8 +202,9 @@ pub(super) fn next(
             } else {
                 format!("for its values, {again}\n")
             };
+            let inputs = given_as_they_are(front, written.filter(|_| is_whole));
             format!(
-                "written: {output}; run it with\n  chipless run {output} --machine {machine}{network}{weights}\n{values}"
+                "written: {output}; run it with\n  chipless run {output} --machine {machine}{network}{weights}{inputs}\n{values}"
             )
         }
         // It has times alone; what it was made from has values in the other dialect.
@@ -233,6 +234,14 @@ pub(super) fn next(
     }
 }
 
+/// Options for the inputs of a schedule that takes them as the model does.
+fn given_as_they_are(front: &Front, written: Option<&Written>) -> String {
+    let has_own = written.is_none_or(|written| !written.stored()[0].is_empty());
+    let names = front.called[0].iter().filter(|_| !has_own);
+    let options = names.map(|name| format!(" --input {name}={name}.npy"));
+    options.collect()
+}
+
 /// What the integers of inputs and outputs stand for, and how the schedule has their axes.
 fn encodings(front: &Front, written: &Written, images: i64) -> String {
     let [of_inputs, of_outputs] = &front.called;
@@ -249,12 +258,10 @@ fn encodings(front: &Front, written: &Written, images: i64) -> String {
         } else {
             String::new()
         };
-        for name in of_inputs {
-            let _ = writeln!(
-                text,
-                "  --input {name}=FILE.npy: shape and type of the model's{images}"
-            );
-        }
+        let _ = writeln!(
+            text,
+            "arrays have shape and type of the model's inputs{images}; what is not given is random"
+        );
     }
     for (at, (name, how)) in inputs.into_iter().enumerate() {
         let (scale, zero) = (how.scale as f32, offset(how.zero));
