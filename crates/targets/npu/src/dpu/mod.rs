@@ -2,7 +2,7 @@
 //!
 //! A task is a *variant* of an *invariant*: the invariant (352 bytes) says what a layer does on a tile, the variant
 //! (224 bytes) which box of the output it computes. [`Workload::decode`] resolves both into one thing to do. It can say
-//! which bytes it touches ([`Workload::accesses`]), do it ([`Workload::execute`]), describe it
+//! which bytes it touches ([`Workload::accesses`]), do it ([`Workload::compute`], [`Workload::write`]), describe it
 //! ([`Workload::operation`], [`Workload::details`]) and estimate its time ([`Workload::cycles`]).
 //!
 //! All addresses are offsets into the tile's own 2 MiB of address space; only the output stage reaches other tiles, by
