@@ -144,6 +144,19 @@ impl Reading {
                 return Err(Refused(lines));
             }
         };
+        // Recurrent layers are unrolled, a dozen layers for each step: that is done when it is asked for.
+        let is_recurrent = |line: &String| {
+            let kinds = ["(LSTM)", "(GRU)", "(RNN)"];
+            kinds.iter().any(|kind| line.contains(kind))
+        };
+        if refused.0.iter().any(is_recurrent) {
+            let mut lines = refused.0;
+            lines.push(
+                "--precision fp16 unrolls recurrent layers, into a dozen layers for each step"
+                    .to_owned(),
+            );
+            return Err(Refused(lines));
+        }
         // What the network lacks for int8 it may have for fp16; where it does not, that says more.
         let mut network = self.in_half(bytes, beside)?;
         let first = refused.0.first().map_or("", String::as_str);
