@@ -221,10 +221,9 @@ impl Reader<'_> {
                         None,
                     ))
                 };
-                self.together(
-                    what,
+                Ok(Step::Write(
                     names.iter().map(name).collect::<Result<_, Failure>>()?,
-                )
+                ))
             }
             Value::Map(entries) => {
                 if let Some(words) = what.get("words64").filter(|_| entries.len() == 1) {
@@ -241,32 +240,11 @@ impl Reader<'_> {
                         Some(self.values(values, self.vector(&key.label()))?),
                     ))
                 };
-                self.together(
-                    what,
+                Ok(Step::Write(
                     entries.iter().map(vector).collect::<Result<_, Failure>>()?,
-                )
+                ))
             }
             _ => Err(self.wrong(what, "names of inputs, or names with values")),
-        }
-    }
-
-    /// Vectors that are written together: at least one, and each once.
-    fn together(
-        &self,
-        what: &Node,
-        vectors: Vec<(String, Option<Vec<i64>>)>,
-    ) -> Result<Step, Failure> {
-        if vectors.is_empty() {
-            return Err(self.wrong(what, "names of inputs, at least one"));
-        }
-        let mut names = BTreeSet::new();
-        match vectors.iter().find(|(name, _)| !names.insert(name)) {
-            Some((name, _)) => {
-                let place = place(what.span);
-                let text = format!("{place}expected each input once, found `{name}` twice");
-                Err(Failure::unreadable(&self.name, text))
-            }
-            None => Ok(Step::Write(vectors)),
         }
     }
 
