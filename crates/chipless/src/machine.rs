@@ -205,14 +205,14 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
             .ok_or_else(|| misused(format!("expected KEY=VALUE, found \"{change}\"")))?;
         let of_mesh = of_mesh(&machine, key, value);
         // What a mesh has by the cycle goes with its clock.
-        let was = of_mesh.is_some() && key == "clock_hz";
-        let was = megahertz(&machine).filter(|_| was);
+        let was = megahertz(&machine).filter(|_| of_mesh.is_some() && key == "clock_hz");
         let (key, value) = match &of_mesh {
             Some((own, value)) => (*own, value.as_str()),
             None => (key, value),
         };
         let Some(figure) = slot(&mut machine, key) else {
-            if is_of_mesh(&machine) && WHEN_SCHEDULED.iter().any(|of| key.starts_with(of)) {
+            let is_meant = |of: &&str| key == *of || of.ends_with('.') && key.starts_with(of);
+            if is_of_mesh(&machine) && WHEN_SCHEDULED.iter().any(is_meant) {
                 return Err(misused(format!(
                     "`{key}` counts when a network is scheduled, and the schedule holds what follows from it: change it in the mesh file and schedule again, or let `chipless tune` try several values"
                 )));
@@ -259,7 +259,7 @@ fn hint(known: &[Figure], key: &str) -> String {
     let word = WORDS.iter().find(|(word, _)| *word == key);
     let word = word.map_or(key, |(_, own)| *own);
     // Runs do not use those of the device. Those of meshes have the names of mesh files, too.
-    let is_of_mesh = known.iter().any(|figure| figure.key == OF_RUNS_OF_MESHES);
+    let is_of_mesh = known.iter().any(|figure| figure.key == ONLY_OF_MESHES);
     let of_meshes = OF_MESHES.iter().filter(move |_| is_of_mesh);
     let known = || {
         let own = known.iter().map(|figure| &*figure.key);
@@ -308,7 +308,7 @@ pub const OF_MESHES: [(&str, &str); 15] = [
     ("core.mac_pj", "energy.mac"),
 ];
 
-/// Keys of mesh files, or what they begin with, that a run has no use for: the schedule says how long units take and where they are.
+/// Keys of mesh files, and sections of them, that a run has no use for: the schedule says how long units take and where they are.
 const WHEN_SCHEDULED: [&str; 11] = [
     "mesh",
     "stride",
@@ -324,11 +324,11 @@ const WHEN_SCHEDULED: [&str; 11] = [
 ];
 
 /// A parameter that only machines have which stand for a mesh.
-const OF_RUNS_OF_MESHES: &str = "core.weight_banks";
+const ONLY_OF_MESHES: &str = "core.weight_banks";
 
 /// Whether a machine file is one of those that stand for a mesh.
 fn is_of_mesh(machine: &toml::Table) -> bool {
-    value(machine, OF_RUNS_OF_MESHES).is_some()
+    value(machine, ONLY_OF_MESHES).is_some()
 }
 
 /// A key of a mesh file with its value, as the machine file of a run has them: other names, and rates by the second. What a mesh has as

@@ -47,7 +47,8 @@ impl SideBySide {
         }
         self.threads.stay();
         let bytes = &*storage;
-        let compute = |task: &TaskId| Some(program.kernel(*task).halves()?.compute(bytes));
+        let halves = |task: &TaskId| program.kernel(*task).halves();
+        let compute = |task: &TaskId| halves(task).map(|halves| halves.compute(bytes));
         let computed: Vec<_> = (started.par_iter().with_max_len(1)).map(compute).collect();
         for (task, computed) in started.into_iter().zip(computed) {
             if let Some(computed) = computed {

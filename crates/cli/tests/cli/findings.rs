@@ -362,6 +362,14 @@ fn every_order_gives_the_same_outputs() {
     assert!(!timed.is_empty() && output("random:1") == timed && output("random:2") == timed);
     let (code, out, _) = run(&["run", FIXTURE, "--order", "random:3", "--json"]);
     assert!(code == 0 && out.contains("the times mean nothing"), "{out}");
+    for judging in [&["--budget", "latency=1ms"][..], &["--rank"]] {
+        let given = ["run", FIXTURE, "--order", "random:3"];
+        let (code, _, err) = run(&[&given[..], judging].concat());
+        assert!(
+            code == 2 && err.contains("expected the timed order"),
+            "{err}"
+        );
+    }
     let (code, _, err) = run(&["run", FIXTURE, "--order", "random"]);
     assert!(code == 2 && err.contains("random:"), "{err}");
 }

@@ -29,7 +29,7 @@ pub use time::{Contribution, MachineFigure, ProgramFact, TimeDifference, changed
 pub struct Side<'s, 'a> {
     /// The program.
     pub program: &'s Program<'a>,
-    /// Its run: in its order tasks write.
+    /// Its run.
     pub timeline: &'s Timeline,
     /// Its tasks in the order in which data flow is followed. Where several write the same bytes and nothing orders them, the last one counts.
     pub order: &'s [TaskId],

@@ -20,24 +20,6 @@ pub(super) mod types {
     }
 }
 
-/// How `numpy` names an element type.
-pub(crate) const fn numpy(kind: i32) -> &'static str {
-    match kind {
-        types::UINT8 => "uint8",
-        types::INT8 => "int8",
-        4 => "uint16",
-        5 => "int16",
-        types::INT32 => "int32",
-        types::INT64 => "int64",
-        types::BOOL => "bool",
-        types::FLOAT16 => "float16",
-        types::DOUBLE => "float64",
-        12 => "uint32",
-        13 => "uint64",
-        _ => "float32",
-    }
-}
-
 /// Elements that are made here of fewer, at most.
 const MOST: usize = 1 << 26;
 

@@ -1,6 +1,6 @@
 //! The graph: inputs, nodes one after another, outputs.
 
-use super::array::{elements, numpy, types};
+use super::array::{elements, types};
 use super::builder::{Builder, element_of};
 use super::constants::array_of;
 use super::node::{Node, name_of};
@@ -15,6 +15,24 @@ use std::collections::{HashMap, HashSet};
 
 /// Nodes that are walked through, at most.
 const MOST_NODES: usize = 200_000;
+
+/// How `numpy` names an element type.
+const fn numpy(kind: i32) -> &'static str {
+    match kind {
+        types::UINT8 => "uint8",
+        types::INT8 => "int8",
+        4 => "uint16",
+        5 => "int16",
+        types::INT32 => "int32",
+        types::INT64 => "int64",
+        types::BOOL => "bool",
+        types::FLOAT16 => "float16",
+        types::DOUBLE => "float64",
+        12 => "uint32",
+        13 => "uint64",
+        _ => "float32",
+    }
+}
 
 impl<'g> Reader<'g> {
     pub(super) fn new(version: i64) -> Reader<'g> {

@@ -6,7 +6,7 @@
 //! made of fewer operations.
 
 mod activations;
-pub(crate) mod array;
+mod array;
 mod builder;
 mod constants;
 mod control;

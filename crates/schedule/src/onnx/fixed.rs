@@ -1,9 +1,10 @@
 //! Inputs that become constants: a sample rate, a flag, whatever does not change from run to run.
 
 use super::proto::{self, Tensor, ValueInfo};
+use super::summary::element;
 use super::{Refused, port_names};
-use crate::import::array::numpy;
 use prost::Message;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What an input is fixed at.
@@ -22,10 +23,15 @@ pub type Constants = BTreeMap<String, Fixed>;
 ///
 /// # Errors
 /// A file that is no ONNX model; a name that no input has; a shape or numbers that the input cannot hold.
-pub fn with_constants(bytes: &[u8], constants: &Constants) -> Result<Vec<u8>, Refused> {
+pub fn with_constants<'b>(
+    bytes: &'b [u8],
+    constants: &Constants,
+) -> Result<Cow<'b, [u8]>, Refused> {
+    if constants.is_empty() {
+        return Ok(Cow::Borrowed(bytes));
+    }
     let alone = |text: String| Refused(vec![text]);
-    super::decoded(bytes)?;
-    let mut model = proto::Model::decode(bytes).map_err(|error| alone(error.to_string()))?;
+    let mut model = super::model(bytes)?;
     let graph = model.graph.get_or_insert_default();
     for (name, fixed) in constants {
         let names = port_names(graph)[0].join(", ");
@@ -39,7 +45,7 @@ pub fn with_constants(bytes: &[u8], constants: &Constants) -> Result<Vec<u8>, Re
         graph.initializer.push(tensor.map_err(alone)?);
         graph.input.retain(|input| !is_named(input));
     }
-    Ok(model.encode_to_vec())
+    Ok(Cow::Owned(model.encode_to_vec()))
 }
 
 /// The constant that an input becomes.
@@ -67,14 +73,17 @@ fn tensor(name: &str, input: &ValueInfo, fixed: &Fixed) -> Result<Tensor, String
             (dims, vec![*number; count])
         }
         Fixed::Array(found, numbers) => {
-            let fits = |extents: Vec<Option<i64>>| {
+            let fits = |extents: &Vec<Option<i64>>| {
                 let mut pairs = extents.iter().zip(found);
                 extents.len() == found.len()
                     && pairs.all(|(known, found)| known.is_none_or(|known| known == *found))
             };
-            if extents.is_some_and(|extents| !fits(extents)) {
+            if let Some(extents) = extents.filter(|extents| !fits(extents)) {
+                let open = |extent: &Option<i64>| extent.map_or("N".to_owned(), |e| e.to_string());
+                let expected: Vec<String> = extents.iter().map(open).collect();
                 return Err(format!(
-                    "the array for `{name}` has the shape {found:?}, which its input does not have"
+                    "expected an array of the shape [{}] for `{name}`, found {found:?}",
+                    expected.join(", ")
                 ));
             }
             (found.clone(), numbers.clone())
@@ -90,14 +99,15 @@ fn tensor(name: &str, input: &ValueInfo, fixed: &Fixed) -> Result<Tensor, String
         let wrong = |n: &&f64| n.fract() != 0.0 || **n < least || **n >= beyond || n.is_nan();
         match numbers.iter().find(wrong) {
             Some(number) => Err(format!(
-                "the input `{name}` is of type {}, which does not hold {number}",
-                numpy(kind)
+                "expected a {} for the input `{name}`, found {number}",
+                element(kind)
             )),
             None => Ok(numbers.iter().copied()),
         }
     };
     let two = |bits: i32| 2_f64.powi(bits);
     let words = |least: f64, beyond: f64| Ok::<_, String>(whole(least, beyond)?.map(|n| n as i32));
+    // onnx.proto3, `TensorProto.DataType`; each kind has its field there.
     match kind {
         1 => tensor.float_data = numbers.iter().map(|n| *n as f32).collect(),
         11 => tensor.double_data.clone_from(&numbers),
@@ -116,7 +126,8 @@ fn tensor(name: &str, input: &ValueInfo, fixed: &Fixed) -> Result<Tensor, String
         13 => tensor.uint64_data = whole(0.0, two(64))?.map(|n| n as u64).collect(),
         other => {
             return Err(format!(
-                "the input `{name}` is of ONNX type {other}, which is not supported as a constant"
+                "constants of the type {} are not supported, which the input `{name}` has",
+                element(other)
             ));
         }
     }

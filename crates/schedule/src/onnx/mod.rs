@@ -211,8 +211,8 @@ pub(crate) fn port_names(graph: &proto::Graph) -> [Vec<String>; 2] {
     ]
 }
 
-/// The graph of a file, and the version of ONNX's own operations.
-pub(crate) fn decoded(bytes: &[u8]) -> Result<(proto::Graph, i64), Refused> {
+/// A file, which has a graph.
+fn model(bytes: &[u8]) -> Result<proto::Model, Refused> {
     let alone = |text: String| Refused(vec![text]);
     if bytes.is_empty() {
         return Err(alone(
@@ -221,9 +221,16 @@ pub(crate) fn decoded(bytes: &[u8]) -> Result<(proto::Graph, i64), Refused> {
     }
     let model = <proto::Model as prost::Message>::decode(bytes)
         .map_err(|error| alone(format!("not an ONNX model, or a damaged one: {error}")))?;
-    let graph = model
-        .graph
-        .ok_or_else(|| alone("not an ONNX model: it has no graph".to_owned()))?;
+    if model.graph.is_none() {
+        return Err(alone("not an ONNX model: it has no graph".to_owned()));
+    }
+    Ok(model)
+}
+
+/// The graph of a file, and the version of ONNX's own operations.
+pub(crate) fn decoded(bytes: &[u8]) -> Result<(proto::Graph, i64), Refused> {
+    let model = model(bytes)?;
+    let graph = model.graph.unwrap_or_default();
     let version = model
         .opset_import
         .iter()

@@ -78,7 +78,7 @@ fn tensor(of: &proto::ValueInfo) -> Tensor {
 }
 
 /// The name of an element type (onnx.proto3, `TensorProto.DataType`).
-fn element(kind: i32) -> String {
+pub(super) fn element(kind: i32) -> String {
     let known = [
         (1, "float32"),
         (2, "uint8"),

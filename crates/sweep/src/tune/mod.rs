@@ -28,7 +28,6 @@ use chipless_schedule::price::{Price, RETICLE};
 use chipless_schedule::tree::Tree;
 use chipless_schedule::{reading, search};
 use space::COLUMNS;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -130,12 +129,8 @@ fn open(space: &Space, name: &str, files: &AnyFiles) -> Result<(Ready, Vec<u8>),
         let found = files.open(&path.to_string_lossy()).ok();
         Some(found?.to_vec())
     };
-    let fixed = if space.constants.is_empty() {
-        Cow::Borrowed(&bytes[..])
-    } else {
-        let fixed = onnx::with_constants(&bytes, &space.constants);
-        Cow::Owned(fixed.map_err(|refused| wrong(&refused))?)
-    };
+    let fixed = onnx::with_constants(&bytes, &space.constants);
+    let fixed = fixed.map_err(|refused| wrong(&refused))?;
     let read = space.reading.read(&fixed, &beside).map_err(|error| {
         if let Some(found) = chipless::kind_of(name, &bytes) {
             return wrong(&format_args!("expected an ONNX model, found {found}"));

@@ -54,13 +54,8 @@ pub(crate) fn fixed<'b>(
     (path, bytes): (&Path, &'b [u8]),
     given: &[String],
 ) -> Result<Cow<'b, [u8]>, Failure> {
-    if given.is_empty() {
-        return Ok(Cow::Borrowed(bytes));
-    }
     let fixed = onnx::with_constants(bytes, &constants(given)?);
-    fixed
-        .map(Cow::Owned)
-        .map_err(|refused| Failure::unreadable(path.display(), refused))
+    fixed.map_err(|refused| Failure::unreadable(path.display(), refused))
 }
 
 /// The bytes of a file that an ONNX file names.
